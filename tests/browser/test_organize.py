@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from tests.support.browser_people import IN_EVERY_WINDOW, violations
 from tests.support.client import Client, create_pod
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -35,11 +35,7 @@ class Home:
             return owner.get(self.root + path).status
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("organize") / "root"
-    with running_server(ServerProcess(root=root)) as server:
-        yield server
+server = server_fixture()
 
 
 @pytest.fixture

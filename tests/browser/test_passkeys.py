@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from tests.support.browser_people import (
     violations,
 )
 from tests.support.people import Account, create_account
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, running_server, server_fixture
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -35,12 +34,7 @@ DEVICE = {
 }
 
 
-@pytest.fixture(scope="module")
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("passkeys") / "root"
-    options = ["--idp", "--passkey-requests-per-minute", "0"]
-    with running_server(ServerProcess(root=root, options=options)) as server:
-        yield server
+provider = server_fixture(["--idp", "--passkey-requests-per-minute", "0"])
 
 
 @dataclass

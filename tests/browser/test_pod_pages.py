@@ -14,7 +14,7 @@ from podstead.storage.layout import RootLayout
 from tests.support.browser_people import IN_EVERY_WINDOW, sign_in, violations
 from tests.support.client import Client, create_pod
 from tests.support.people import PASSWORD, Account
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, running_server, server_fixture
 
 JSON = {"Content-Type": "application/json"}
 
@@ -51,13 +51,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
         yield Home(server, made["token"])
 
 
-@pytest.fixture(scope="module")
-def strict_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server with limits that people reach."""
-    limits = ("--max-body-bytes", "200000", "--invalid-credentials-per-minute", "1")
-    root = tmp_path_factory.mktemp("strict") / "root"
-    with running_server(ServerProcess(root, limits)) as server:
-        yield server
+strict_server = server_fixture(
+    ("--max-body-bytes", "200000", "--invalid-credentials-per-minute", "1")
+)
+"""A server with limits that people reach."""
 
 
 def _sign_in_by_token(page: Page, home: Home, path: str = "/alice/private/") -> None:

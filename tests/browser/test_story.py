@@ -13,10 +13,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FilePayload, Page, expect
 
-from tests.support.breaking_proxy import BreakingProxy, ProxiedServer, running_breaking_proxy
+from tests.support.breaking_proxy import (
+    BreakingProxy,
+    running_behind,
+    running_breaking_proxy,
+)
 from tests.support.community_server import CommunityServer, running_community_server
 from tests.support.people import PASSWORD
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess
 
 DEADLINE_MS = 120_000
 FILES = 50
@@ -60,13 +64,12 @@ class Story:
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     folder = tmp_path_factory.mktemp("story")
-    with running_breaking_proxy() as proxy, running_community_server(folder) as community:
-        options = ["--idp", "--base-url", f"http://localhost:{proxy.port}"]
-        ours = ProxiedServer(folder / "root", options, proxy_port=proxy.port)
-        with running_server(ours) as server:
-            assert server.port is not None
-            proxy.target_port = server.port
-            yield Servers(server, proxy, community)
+    with (
+        running_breaking_proxy() as proxy,
+        running_community_server(folder) as community,
+        running_behind(proxy, folder / "root", "--idp") as server,
+    ):
+        yield Servers(server, proxy, community)
 
 
 @pytest.fixture(params=[360, 1280])

@@ -10,10 +10,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from tests.support.breaking_proxy import BreakingProxy, ProxiedServer, running_breaking_proxy
+from tests.support.breaking_proxy import (
+    BreakingProxy,
+    ProxiedServer,
+    running_behind,
+    running_breaking_proxy,
+)
 from tests.support.browser_people import AT_BOTH_WIDTHS, WITHOUT_SCRIPTS, violations
 from tests.support.client import Client, Pod, create_pod
-from tests.support.server import run_command, running_server
+from tests.support.server import run_command
 
 DEADLINE_MS = 60_000
 FILES = 50
@@ -44,11 +49,7 @@ def server(
     tmp_path_factory: pytest.TempPathFactory, proxies: BreakingProxy
 ) -> Iterator[ProxiedServer]:
     root = tmp_path_factory.mktemp("uploads") / "root"
-    options = ["--workers", "2", "--base-url", f"http://localhost:{proxies.port}"]
-    with running_server(ProxiedServer(root, options, proxy_port=proxies.port)) as server:
-        assert isinstance(server, ProxiedServer)
-        assert server.port is not None
-        proxies.target_port = server.port
+    with running_behind(proxies, root, "--workers", "2") as server:
         yield server
 
 

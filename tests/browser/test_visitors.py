@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.support.browser_people import IN_EVERY_WINDOW, violations
 from tests.support.client import Client
 from tests.support.people import PASSWORD, Account
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -21,12 +21,8 @@ WEB_ID = "WebID or address of your provider"
 NOTHING_HERE = "There is no provider at this address"
 
 
-@pytest.fixture(scope="module")
-def pods(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server without accounts, where Alice has a pod."""
-    root = tmp_path_factory.mktemp("pods") / "root"
-    with running_server(ServerProcess(root=root)) as server:
-        yield server
+pods = server_fixture()
+"""A server without accounts, where Alice has a pod."""
 
 
 @pytest.fixture(scope="module")

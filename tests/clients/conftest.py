@@ -14,16 +14,12 @@ from tests.support.chromium import running_chromium
 from tests.support.client import Pod, create_pod
 from tests.support.client_home import Home, StartClient
 from tests.support.client_process import Agent, running_client
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("clients") / "root"
-    with running_server(ServerProcess(root=root)) as server:
-        yield server
+server = server_fixture()
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.support.client_home import Home, StartClient
 from tests.support.client_process import ClientProcess
 from tests.support.community_server import CommunityServer, ForeignAgent, running_community_server
 from tests.support.provider import App
-from tests.support.server import Answer, ServerProcess, request_to, running_server
+from tests.support.server import Answer, ServerProcess, request_to, server_fixture
 from tests.support.signing import Signer, proof_claims
 
 ACL = "http://www.w3.org/ns/auth/acl#"
@@ -134,11 +134,7 @@ class Person:
     app: App
 
 
-@pytest.fixture(scope="module")
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("provider") / "root"
-    with running_server(ServerProcess(root, ["--idp"])) as server:
-        yield server
+provider = server_fixture(["--idp"])
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.breaking_proxy import BreakingProxy, ProxiedServer, running_breaking_proxy
+from tests.support.breaking_proxy import (
+    BreakingProxy,
+    ProxiedServer,
+    running_behind,
+    running_breaking_proxy,
+)
 from tests.support.client import Pod, create_pod
 from tests.support.client_home import StartClient
 from tests.support.client_process import ClientFailed, ClientProcess
-from tests.support.server import running_server
 
 SIZE = 5_000_000
 
@@ -33,11 +37,7 @@ def server(
     tmp_path_factory: pytest.TempPathFactory, proxy: BreakingProxy
 ) -> Iterator[ProxiedServer]:
     root = tmp_path_factory.mktemp("tus") / "root"
-    options = ["--workers", "2", "--base-url", f"http://localhost:{proxy.port}"]
-    with running_server(ProxiedServer(root, options, proxy_port=proxy.port)) as server:
-        assert isinstance(server, ProxiedServer)
-        assert server.port is not None
-        proxy.target_port = server.port
+    with running_behind(proxy, root, "--workers", "2") as server:
         yield server
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 
 import pytest
 
@@ -11,7 +10,7 @@ from podstead.app.process.serve import MAX_HEADER_BYTES
 from podstead.core.identifiers import MAX_TARGET_BYTES
 from tests.conformance.agents import Agent, create_agent
 from tests.support.rdf import TURTLE
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 from tests.support.wire import Wire, compose
 
 MAX_BODY_BYTES = 100_000
@@ -26,12 +25,8 @@ OPTIONS = (
 TEXT = "text/plain"
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server with limits that tests can reach."""
-    root = tmp_path_factory.mktemp("limits") / "root"
-    with running_server(ServerProcess(root=root, options=OPTIONS)) as server:
-        yield server
+small = server_fixture(OPTIONS)
+"""A server with limits that tests can reach."""
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
 from rdflib import URIRef
@@ -21,7 +20,7 @@ from tests.conformance.agents import (
 )
 from tests.support.conformance_places import EXISTING, PLACES
 from tests.support.rdf import JSON_LD, TURTLE
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 READS = ("GET", "HEAD")
 STORAGE_DESCRIPTION = f"{SOLID}storageDescription"
@@ -51,13 +50,8 @@ def members(alice: Agent, container: str) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module")
-def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server that tells everybody which storages there are, and whose they are."""
-    root = tmp_path_factory.mktemp("talkative") / "root"
-    options = ("--list-storages", "--advertise-owners")
-    with running_server(ServerProcess(root=root, options=options)) as server:
-        yield server
+talkative = server_fixture(("--list-storages", "--advertise-owners"))
+"""A server that tells everybody which storages there are, and whose they are."""
 
 
 # --- P-29: types ------------------------------------------------------------------------------

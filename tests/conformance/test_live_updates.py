@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import aiohttp
@@ -13,7 +12,7 @@ import pytest
 from tests.conformance.agents import EVERYONE, Agent, Rule, create_agent
 from tests.support.conformance_places import EXISTING, PLACES
 from tests.support.live_sockets import PROTOCOL, LiveSocket, socket_to
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 STATEMENT = "<> a <#thing>."
 ORIGIN = {"Origin": "https://app.example"}
@@ -21,13 +20,8 @@ ORIGIN = {"Origin": "https://app.example"}
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
-def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server that lets everybody hear of everything, and sends signs of life each second."""
-    root = tmp_path_factory.mktemp("talkative") / "root"
-    options = ("--legacy-notifications-open", "--heartbeat-s", "1")
-    with running_server(ServerProcess(root=root, options=options)) as server:
-        yield server
+talkative = server_fixture(("--legacy-notifications-open", "--heartbeat-s", "1"))
+"""A server that lets everybody hear of everything, and sends signs of life each second."""
 
 
 def address(server: ServerProcess) -> str:

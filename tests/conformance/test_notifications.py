@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,7 +18,7 @@ import rdflib
 
 from tests.conformance.agents import EVERYONE, SOLID, Agent, Response, Rule, create_agent
 from tests.support.rdf import JSON_LD, TURTLE, triples
-from tests.support.server import DEADLINE_S, ServerProcess, running_server
+from tests.support.server import DEADLINE_S, ServerProcess, server_fixture
 from tests.support.webhook_receiver import running_receiver
 
 CONTEXT = "https://www.w3.org/ns/solid/notification/v1"
@@ -544,13 +544,8 @@ async def test_w_44_a_subscription_needs_read_when_made_and_when_sent(
         assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
 
 
-@pytest.fixture(scope="module")
-def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server on which an agent has one channel, and an address one connection."""
-    root = tmp_path_factory.mktemp("narrow") / "root"
-    options = ("--channels-per-agent", "1", "--sockets-per-address", "1")
-    with running_server(ServerProcess(root=root, options=options)) as server:
-        yield server
+narrow = server_fixture(("--channels-per-agent", "1", "--sockets-per-address", "1"))
+"""A server on which an agent has one channel, and an address one connection."""
 
 
 async def test_n_31_channels_and_connections_are_limited(narrow: ServerProcess) -> None:

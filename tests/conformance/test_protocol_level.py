@@ -6,7 +6,6 @@ import json
 import re
 import socket
 import ssl
-from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 
 import pytest
@@ -22,7 +21,7 @@ from tests.conformance.agents import (
 from tests.support.conformance_places import EXISTING, PLACES
 from tests.support.processes import REPOSITORY
 from tests.support.rdf import JSON_LD, TURTLE
-from tests.support.server import DEADLINE_S, ServerProcess, running_server
+from tests.support.server import DEADLINE_S, ServerProcess, server_fixture
 from tests.support.waiting import wait_until
 from tests.support.wire import Wire, compose
 
@@ -111,14 +110,11 @@ def test_p_1_a_request_of_ambiguous_length_is_refused_and_the_connection_closed(
     assert alice.get(f"{container}x.txt").status == 404
 
 
-@pytest.fixture(scope="module")
-def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server that speaks HTTPS."""
-    options = ("--ssl-cert", str(CERTIFICATE), "--ssl-key", str(CERTIFICATE.with_name("key.pem")))
-    root = tmp_path_factory.mktemp("secure") / "root"
-    tls = ssl.create_default_context(cafile=str(CERTIFICATE))
-    with running_server(ServerProcess(root=root, options=options, tls=tls)) as server:
-        yield server
+secure = server_fixture(
+    ("--ssl-cert", str(CERTIFICATE), "--ssl-key", str(CERTIFICATE.with_name("key.pem"))),
+    tls=ssl.create_default_context(cafile=str(CERTIFICATE)),
+)
+"""A server that speaks HTTPS."""
 
 
 @pytest.mark.parametrize("version", ["h2", "http/1.1"])

@@ -20,6 +20,7 @@ _CELLS = [
 ]
 _PACKAGES = {cells[1].strip("`"): int(cells[0]) for cells in _CELLS if cells[0].isdecimal()}
 """The layer of each package."""
+_WITHOUT_LAYER = {cells[1].strip("`") for cells in _CELLS if cells[0] == "\N{EN DASH}"}
 _STEPS = [
     (cells[0].strip("`"), name)
     for cells in _CELLS
@@ -56,8 +57,9 @@ def test_each_package_has_a_row_and_each_row_is_a_package() -> None:
     packages = {
         path.name for path in _SOURCE.iterdir() if path.is_dir() and (path / "__init__.py").exists()
     }
-    assert {name for name in _PACKAGES if "/" not in name} == packages
-    for name in _PACKAGES:
+    rows = {*_PACKAGES, *_WITHOUT_LAYER}
+    assert {name for name in rows if "/" not in name} == packages
+    for name in rows:
         assert (_SOURCE / name / "__init__.py").exists(), name
 
 

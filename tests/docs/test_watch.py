@@ -20,7 +20,7 @@ import pytest
 from tests.support.client import Client
 from tests.support.node import NODE
 from tests.support.processes import REPOSITORY
-from tests.support.server import DEADLINE_S, ServerProcess, running_server
+from tests.support.server import DEADLINE_S, ServerProcess, server_fixture
 from tests.support.watching import Lines
 
 PAGE = (REPOSITORY / "docs/use/watch-for-changes.md").read_text(encoding="utf-8")
@@ -30,11 +30,7 @@ COMMANDS = re.findall(r"^```console\n\$ (.*)\n([^`]*)^```$", PAGE, re.MULTILINE)
 EXAMPLES = re.findall(r"^```javascript\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("server") / "root"
-    with running_server(ServerProcess(root)) as server:
-        yield server
+server = server_fixture()
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from podstead.config import Settings
 from podstead.core.media_types import SPARQL_UPDATE
 from podstead.resources.service import ResourceService
 from podstead.storage import disk_space
-from podstead.storage.blobs import drafts, received_file
+from podstead.storage.blobs import files, local
 from podstead.storage.disk_space import DiskUsage
 from tests.support import tus
 from tests.support.application import Server, Start
@@ -163,12 +163,12 @@ async def test_a_disk_that_turns_out_to_be_full_is_507_and_leaves_nothing(
         raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patched:
-        patched.setattr(received_file, "write_all", fail)
+        patched.setattr(files, "write_all", fail)
         answer = await server.alice.put("/alice/private/a", b"x" * 200_000, "image/png")
     assert answer.status == 507
     assert files_of(settings) == []
     with monkeypatch.context() as patched:
-        patched.setattr(drafts, "sync_directory", fail)
+        patched.setattr(local, "sync_directory", fail)
         answer = await server.alice.put("/alice/private/a", b"x" * 200_000, "image/png")
     assert answer.status == 507
     assert (await server.alice.get("/alice/private/a")).status == 404

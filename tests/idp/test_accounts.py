@@ -30,9 +30,9 @@ from podstead.idp.records import (
 )
 from podstead.idp.sign_in import AccountDisabled, SignInFailed
 from podstead.pods.names import PodNameTaken
-from podstead.storage.pod_tombstones import new_name_of, put_tombstone
+from podstead.storage.pods import new_name_of, put_tombstone
+from podstead.storage.record_store import RecordKind, Versioned
 from podstead.storage.records import CommitOutcome, EntryId, TokenRecord, Version, Write
-from podstead.storage.registry import RecordKind, Versioned
 from tests.support.accounts import ADDRESS, BASE, Office, office, password_of
 
 NEW_PASSWORD = "another password"

@@ -9,14 +9,43 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podstead.core.errors import AccessDenied, NotFound, Overloaded, PodsteadError, StorageError
+from podstead.authn.credentials import UnverifiedEvent
+from podstead.authn.event_uses import EventVerifier
+from podstead.authn.signed_requests import EventRules, SignedRequestVerifier
+from podstead.core.errors import (
+    AccessDenied,
+    BadRequest,
+    NotAuthenticated,
+    NotFound,
+    Overloaded,
+    PodsteadError,
+    StorageError,
+)
 from podstead.idp.audit import OPERATOR
+from podstead.idp.challenges import ChallengeInvalid, Challenges
+from podstead.idp.nostr.challenges import CHALLENGE_S, LINKING, SIGNING_IN, nostr_challenges
+from podstead.idp.nostr.events import EventInvalid, SignedEvents
 from podstead.idp.nostr.links import LinkedToOtherAccount, NostrLinks, ProfileRefused
 from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, PASSKEYS, Account, NostrLink, Passkey
 from podstead.idp.sign_in_methods import LastFactor, remaining_factor
+from podstead.nostr import schnorr
+from podstead.nostr.http_auth import SignedRequest
+from podstead.storage.record_store import Versioned
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned
 from tests.support.accounts import Office, office
+from tests.support.nostr import (
+    Change,
+    Json,
+    NostrKey,
+    basic,
+    nostr,
+    packed,
+    set_to,
+    tag_set_to,
+    with_tag,
+    without,
+    without_tag,
+)
 
 KEY, OTHER = "a" * 64, "b" * 64
 DID = f"did:nostr:{KEY}"
@@ -243,3 +272,223 @@ async def test_what_is_left_to_sign_in_with(desk: Desk) -> None:
     await desk.write(NOSTR_LINKS.drop(OTHER), PASSKEYS.put("p", passkey, owner=owner))
     [known] = await place.services.records.of_owner(PASSKEYS, owner)
     assert await remaining() == known.unchanged
+
+
+# --- nostr events ------------------------------------------------------------------------------
+#
+# Signed events instead of passwords: what each must say, and that it counts once (A-125).
+
+
+URL = "https://pod.example/idp/account/nostr"
+EVENT_KEY = NostrKey.of(3)
+
+Header = Callable[[object], dict[str, str]]
+
+
+async def _verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
+    return schnorr.verify(public_key, message, signature)
+
+
+@dataclass
+class EventDesk:
+    """The parts together."""
+
+    place: Office
+    challenges: Challenges
+    uses: EventVerifier
+    events: SignedEvents
+
+    @property
+    def now_s(self) -> int:
+        return self.place.clock.now_s()
+
+    async def ask(self, purpose: str = LINKING, holder: str = "me", account: str = "a") -> str:
+        issued = await self.challenges.issue(purpose, holder=holder, account_id=account)
+        return issued.challenge_key
+
+    async def answer(self, event: Json, *, form: Header = nostr) -> str:
+        """The key that is proven to whoever looks for the answer to ``ask()``."""
+        proof = await self.events.verify_answer(
+            [form(event)["Authorization"].encode()],
+            url=URL,
+            purpose=LINKING,
+            holder="me",
+            account_id="a",
+        )
+        return proof.public_key
+
+    def event(self, *changes: Change) -> Json:
+        return EVENT_KEY.event("POST", URL, self.now_s, *changes)
+
+
+@pytest.fixture
+async def event_desk(tmp_path: Path) -> AsyncIterator[EventDesk]:
+    async with office(tmp_path / "root") as place:
+        challenges = nostr_challenges(place.services.records)
+        uses = EventVerifier(used=place.store, clock=place.clock, verify=_verify)
+        events = SignedEvents(uses=uses, challenges=challenges, clock=place.clock)
+        yield EventDesk(place, challenges, uses, events)
+
+
+async def test_the_page_names_the_key_that_signs_a_challenge(event_desk: EventDesk) -> None:
+    assert (
+        await event_desk.answer(event_desk.event(with_tag("challenge", await event_desk.ask())))
+        == EVENT_KEY.public
+    )
+
+
+async def test_an_address_of_one_use_needs_no_challenge(event_desk: EventDesk) -> None:
+    """A-126: such as that of an interaction."""
+    field = nostr(event_desk.event())["Authorization"].encode()
+    assert (await event_desk.events.verify([field], url=URL)).public_key == EVENT_KEY.public
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_to("kind", 22242),
+        set_to("kind", 1),
+        set_to("pubkey", NostrKey.of(4).public.upper()),
+        tag_set_to("u", URL + "/"),
+        tag_set_to("u", "https://pod.example/idp/account"),
+        tag_set_to("u", URL + "?more"),
+        tag_set_to("u", "https://other.example/idp/account/nostr"),
+        tag_set_to("method", "GET"),
+        tag_set_to("method", "*"),
+        with_tag("u", URL),
+        with_tag("method", "POST"),
+        without_tag("u"),
+        without_tag("method"),
+        with_tag("payload", "00" * 32),
+    ],
+)
+async def test_an_event_for_anything_else_proves_nothing(
+    event_desk: EventDesk, change: Change
+) -> None:
+    """A-142 to A-144, A-151."""
+    with pytest.raises(EventInvalid):
+        await event_desk.answer(
+            event_desk.event(with_tag("challenge", await event_desk.ask()), change)
+        )
+    field = nostr(event_desk.event(change))["Authorization"].encode()
+    with pytest.raises(EventInvalid):
+        await event_desk.events.verify([field], url=URL)
+
+
+@pytest.mark.parametrize("late_s", [-61, 61])
+async def test_an_event_of_another_time_proves_nothing(event_desk: EventDesk, late_s: int) -> None:
+    """A-143."""
+    challenge = with_tag("challenge", await event_desk.ask())
+    with pytest.raises(EventInvalid):
+        await event_desk.answer(
+            event_desk.event(challenge, set_to("created_at", event_desk.now_s + late_s))
+        )
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda event: {**event, "sig": NostrKey.of(4).sign(bytes.fromhex(event["id"])).hex()},
+        lambda event: {**event, "sig": "00" * 64},
+        lambda event: {**event, "id": "00" * 32},
+        lambda event: {**event, "content": "x"},
+        without("id"),
+        without("sig"),
+    ],
+)
+async def test_a_forged_event_proves_nothing(
+    event_desk: EventDesk, forge: Callable[[Json], Json | None]
+) -> None:
+    event = event_desk.event(with_tag("challenge", await event_desk.ask()))
+    forged = forge(event)
+    with pytest.raises(EventInvalid):
+        await event_desk.answer(event if forged is None else forged)
+
+
+async def test_an_event_is_valid_once(event_desk: EventDesk) -> None:
+    """Where the challenge is the address as well."""
+    field = nostr(event_desk.event())["Authorization"].encode()
+    await event_desk.events.verify([field], url=URL)
+    with pytest.raises(EventInvalid):
+        await event_desk.events.verify([field], url=URL)
+
+
+async def test_an_event_that_signed_a_request_proves_nothing_more(event_desk: EventDesk) -> None:
+    """A-126, A-147: and the other way round."""
+    requests = SignedRequestVerifier(
+        uses=event_desk.uses, clock=event_desk.place.clock, rules=EventRules()
+    )
+    first, second = event_desk.event(), event_desk.event()
+    request = SignedRequest("POST", URL.encode(), has_content=False)
+    await requests.verify(UnverifiedEvent(packed(first)), request)
+    with pytest.raises(EventInvalid):
+        await event_desk.events.verify([nostr(first)["Authorization"].encode()], url=URL)
+    await event_desk.events.verify([nostr(second)["Authorization"].encode()], url=URL)
+    with pytest.raises(NotAuthenticated):
+        await requests.verify(UnverifiedEvent(packed(second)), request)
+
+
+async def test_a_challenge_is_valid_once(event_desk: EventDesk) -> None:
+    """A-126: for another event as well, and after a failure."""
+    challenge = with_tag("challenge", await event_desk.ask())
+    await event_desk.answer(event_desk.event(challenge))
+    with pytest.raises(ChallengeInvalid):
+        await event_desk.answer(event_desk.event(challenge))
+    challenge = with_tag("challenge", await event_desk.ask())
+    with pytest.raises(EventInvalid):
+        await event_desk.answer({**event_desk.event(challenge), "sig": "00" * 64})
+    with pytest.raises(ChallengeInvalid):
+        await event_desk.answer(event_desk.event(challenge))
+
+
+@pytest.mark.parametrize(
+    ("purpose", "holder", "account"),
+    [(SIGNING_IN, "me", "a"), (LINKING, "another", "a"), (LINKING, "me", "b")],
+)
+async def test_the_challenge_of_somebody_else_is_of_no_use(
+    event_desk: EventDesk, purpose: str, holder: str, account: str
+) -> None:
+    """A-126: of another browser, account or purpose."""
+    challenge = with_tag("challenge", await event_desk.ask(purpose, holder, account))
+    with pytest.raises(ChallengeInvalid):
+        await event_desk.answer(event_desk.event(challenge))
+
+
+async def test_a_challenge_ends(event_desk: EventDesk) -> None:
+    """A-126: after 120 seconds."""
+    in_time, late = await event_desk.ask(), await event_desk.ask()
+    event_desk.place.clock.advance(CHALLENGE_S - 1)
+    await event_desk.answer(event_desk.event(with_tag("challenge", in_time)))
+    event_desk.place.clock.advance(1)
+    with pytest.raises(ChallengeInvalid):
+        await event_desk.answer(event_desk.event(with_tag("challenge", late)))
+
+
+@pytest.mark.parametrize("tags", [[], [["challenge"]], [["challenge", "x"], ["challenge", "x"]]])
+async def test_an_event_without_its_one_challenge_proves_nothing(
+    event_desk: EventDesk, tags: list[list[str]]
+) -> None:
+    """A-126: the tag is mandatory."""
+    with pytest.raises(EventInvalid):
+        await event_desk.answer(event_desk.event(*(with_tag(*tag) for tag in tags)))
+
+
+async def test_only_the_nostr_scheme_is_taken(event_desk: EventDesk) -> None:
+    challenge = with_tag("challenge", await event_desk.ask())
+    with pytest.raises(EventInvalid):
+        await event_desk.answer(event_desk.event(challenge), form=basic)
+    for fields in ([], [b"Bearer abc"], [b"Nostr"], [b"Nostr {}"], [b"Unknown abc"]):
+        with pytest.raises(EventInvalid):
+            await event_desk.events.verify(fields, url=URL)
+    field = nostr(event_desk.event())["Authorization"].encode()
+    with pytest.raises(BadRequest):
+        await event_desk.events.verify([field, field], url=URL)
+
+
+async def test_the_hash_in_the_event_is_returned(event_desk: EventDesk) -> None:
+    """A-145: whoever reads the content sees to it."""
+    event = EVENT_KEY.event("POST", URL, event_desk.now_s, payload=b"{}")
+    field = nostr(event)["Authorization"].encode()
+    proof = await event_desk.events.verify([field], url=URL, has_content=True)
+    assert proof.content_digest is not None
+    assert proof.content_digest.hex() == event["tags"][2][1]

@@ -10,10 +10,16 @@ from pathlib import Path
 import pytest
 
 from podstead.app.adapters.passwords import Argon2Passwords, HashCost
-from podstead.core.errors import RateLimited
+from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded, RateLimited
+from podstead.idp import challenges as module
+from podstead.idp.challenges import ChallengeInvalid, Challenges
+from podstead.idp.nostr.challenges import nostr_challenges
+from podstead.idp.passkeys.ceremonies import ADDING, CHALLENGE_S, SIGNING_IN
 from podstead.idp.passwords import PasswordCheck
+from podstead.idp.records import PASSKEY_CHALLENGES
 from podstead.idp.sign_in import FailureLimits, SignInFailed, attempt_at
-from tests.support.accounts import ADDRESS, CHEAP, Office, office, password_of
+from podstead.storage.records import Entry, EntryId
+from tests.support.accounts import ADDRESS, BASE, CHEAP, Office, office, password_of
 
 OTHER_ADDRESS = "192.0.2.2"
 WRONG = "a wrong password"
@@ -254,3 +260,157 @@ async def test_a_right_guess_among_many_concurrent_ones_is_not_revealed_either(
         account = await desk.new_account()
         attempt = attempt_at("alice", account, address=ADDRESS)
         assert await right(desk) == 6
+
+
+# --- Challenges, each fact that binds one by itself (A-119, A-126) -----------------------------
+
+
+def _challenges(place: Office) -> Challenges:
+    return Challenges(PASSKEY_CHALLENGES, lifetime_s=CHALLENGE_S, records=place.services.records)
+
+
+async def test_a_challenge_is_taken_for_what_it_was_issued_for(tmp_path: Path) -> None:
+    async with office(tmp_path / "root") as place:
+        challenges = _challenges(place)
+        issued = await challenges.issue(
+            ADDING, holder="mine", account_id="a", user_handle="h", suffix="uid"
+        )
+        key = issued.challenge_key
+        taken = await challenges.take(key, ADDING, holder="mine", account_id="a")
+        assert (taken.account_id, taken.user_handle) == ("a", "h")
+        assert (issued.challenge, module.suffix_of(key)) == (module.challenge_of(key), "uid")
+        assert len(bytes.fromhex(issued.challenge)) == 32
+
+
+async def test_a_challenge_is_of_one_kind(tmp_path: Path) -> None:
+    async with office(tmp_path / "root") as place:
+        of_nostr = nostr_challenges(place.services.records)
+        key = (await _challenges(place).issue(SIGNING_IN, holder="mine")).challenge_key
+        with pytest.raises(ChallengeInvalid):
+            await of_nostr.take(key, SIGNING_IN, holder="mine")
+
+
+@pytest.mark.parametrize(
+    ("purpose", "holder", "account_id"),
+    [(SIGNING_IN, "mine", "a"), (ADDING, "another's", "a"), (ADDING, "mine", "b")],
+)
+async def test_a_challenge_is_for_nothing_else(
+    tmp_path: Path, purpose: str, holder: str, account_id: str
+) -> None:
+    """And the attempt has used it up."""
+    async with office(tmp_path / "root") as place:
+        challenges = _challenges(place)
+        key = (await challenges.issue(ADDING, holder="mine", account_id="a")).challenge_key
+        with pytest.raises(ChallengeInvalid):
+            await challenges.take(key, purpose, holder=holder, account_id=account_id)
+        with pytest.raises(ChallengeInvalid):
+            await challenges.take(key, ADDING, holder="mine", account_id="a")
+
+
+async def test_of_two_concurrent_attempts_one_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A-119, A-126: by two workers, both of which still found it."""
+    async with office(tmp_path / "root") as place:
+        challenges = _challenges(place)
+        key = (await challenges.issue(SIGNING_IN, holder="mine")).challenge_key
+        read_entry = place.store.read_entry
+
+        async def read_and_be_overtaken(entry: EntryId, *, now_ms: int) -> Entry | None:
+            found = await read_entry(entry, now_ms=now_ms)
+            monkeypatch.undo()
+            await challenges.take(key, SIGNING_IN, holder="mine")
+            return found
+
+        monkeypatch.setattr(place.store, "read_entry", read_and_be_overtaken)
+        with pytest.raises(ChallengeInvalid):
+            await challenges.take(key, SIGNING_IN, holder="mine")
+
+
+async def test_there_is_room_for_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A-116: past that it is 503, and room again once the oldest are swept."""
+    monkeypatch.setattr(module, "MAX_CHALLENGES", 2)
+    async with office(tmp_path / "root") as place:
+        challenges = _challenges(place)
+        for _ in range(2):
+            await challenges.issue(SIGNING_IN, holder="mine")
+        with pytest.raises(Overloaded):
+            await challenges.issue(SIGNING_IN, holder="mine")
+        place.clock.advance(CHALLENGE_S)
+        await place.store.sweep(now_ms=place.clock.now_ms())
+        await challenges.issue(SIGNING_IN, holder="mine")
+
+
+# --- client credentials ------------------------------------------------------------------------
+#
+# Client credentials: made, listed and ended by the account that they act as (A-67, A-86).
+
+
+@pytest.fixture
+async def credentials_desk(tmp_path: Path) -> AsyncIterator[Office]:
+    async with office(tmp_path / "root") as credentials_desk:
+        yield credentials_desk
+
+
+async def test_client_credentials_are_listed_and_ended_by_their_account_only(
+    credentials_desk: Office,
+) -> None:
+    """A-67, A-86"""
+    alice, bob = (
+        await credentials_desk.new_account("alice"),
+        await credentials_desk.new_account("bob"),
+    )
+    credentials = credentials_desk.services.credentials
+    first = await credentials.create(alice, name=" backup ", web_id=alice.value.web_id)
+    credentials_desk.clock.advance(1)
+    second = await credentials.create(alice)
+    assert first.credential.name == "backup"
+    assert [each.credential_id for each in await credentials.of(alice.key)] == [
+        first.credential.credential_id,
+        second.credential.credential_id,
+    ]
+    assert list(await credentials.of(bob.key)) == []
+    with pytest.raises(NotFound):
+        await credentials.delete(bob.key, first.credential.credential_id)
+    await credentials.delete(alice.key, first.credential.credential_id)
+    assert list(await credentials.of(alice.key)) == [second.credential]
+    with pytest.raises(NotFound):
+        await credentials.delete(alice.key, first.credential.credential_id)
+
+
+async def test_a_client_secret_needs_no_encoding_and_is_not_kept(credentials_desk: Office) -> None:
+    """A-62, A-185"""
+    alice = await credentials_desk.new_account()
+    made = await credentials_desk.services.credentials.create(alice)
+    for text in (made.secret, made.credential.credential_id):
+        assert text.isascii()
+        assert text.replace("-", "").replace("_", "").isalnum()
+    assert len(made.secret) >= 43  # at least 256 bits in any of these letters
+    await credentials_desk.store.close()
+    stored = b"".join(
+        path.read_bytes() for path in credentials_desk.root.rglob("*") if path.is_file()
+    )
+    assert made.credential.credential_id.encode() in stored
+    assert made.secret.encode() not in stored
+    await credentials_desk.store.open()
+
+
+async def test_client_credentials_are_for_the_accounts_own_webid(credentials_desk: Office) -> None:
+    """A-67"""
+    alice = await credentials_desk.new_account()
+    credentials = credentials_desk.services.credentials
+    for web_id, name in ((f"{BASE}/bob/#me", ""), ("", ""), (None, "x" * 101)):
+        with pytest.raises(BadRequest):
+            await credentials.create(alice, web_id=web_id, name=name)
+    assert list(await credentials.of(alice.key)) == []
+
+
+async def test_an_account_has_a_hundred_client_credentials_at_most(
+    credentials_desk: Office,
+) -> None:
+    alice = await credentials_desk.new_account()
+    for _ in range(100):
+        await credentials_desk.services.credentials.create(alice)
+    with pytest.raises(Conflict):
+        await credentials_desk.services.credentials.create(alice)
+    assert len(await credentials_desk.services.credentials.of(alice.key)) == 100

@@ -152,10 +152,10 @@ async def _moves(folder: Path, resources: Sequence[object]) -> None:
         report = await pods.importer.run(pods.target("alice", source_id="1"), source)
         assert not report.closed, report.closed
         before = await _contents(pods, POD)
-    await export_pod(old, "alice", folder / "alice.zip", progress=lambda _, __: None)
+    await export_pod(old, "alice", folder / "alice.zip", on_step=lambda *_: None)
     with opened_archive(folder / "alice.zip") as archive:
         _, report = await import_pod(
-            new, archive, name="alicia", dry_run=False, progress=lambda _: None
+            new, archive, name="alicia", dry_run=False, on_step=lambda *_: None
         )
     assert (report.not_taken, report.closed, report.not_renamed) == ([], [], [])
     async with opened_pods(new) as pods:

@@ -30,7 +30,13 @@ from tests.support.client import Client, Pod, create_pod
 from tests.support.git import Git, url_of
 from tests.support.processes import clean_environment, start_process
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
-from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
+from tests.support.server import (
+    DEADLINE_S,
+    ServerProcess,
+    run_command,
+    running_server,
+    server_fixture,
+)
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.embedded
@@ -38,11 +44,7 @@ pytestmark = pytest.mark.embedded
 WRITERS = 8
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("backup") / "root"
-    with running_server(ServerProcess(root, ("--git", "--workers", "2"))) as running:
-        yield running
+server = server_fixture(("--git", "--workers", "2"))
 
 
 @pytest.fixture

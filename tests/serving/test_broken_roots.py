@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import apsw
 import pytest
 
-from podstead.storage.sqlite.trouble import explained
+from podstead.storage.sqlite.connection import explained
 from tests.support.client import create_pod
 from tests.support.processes import clean_environment
 from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server

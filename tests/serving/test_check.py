@@ -9,7 +9,7 @@ import re
 import shutil
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from podstead.storage.keys import KeyFiles
 from tests.support.client import Client, Pod, create_pod
 from tests.support.git import Git, url_of
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
-from tests.support.server import ServerProcess, run_command, running_server
+from tests.support.server import ServerProcess, run_command, running_server, server_fixture
 
 pytestmark = pytest.mark.embedded
 
@@ -78,11 +78,7 @@ class Broken:
         return listed
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("check") / "root"
-    with running_server(ServerProcess(root, ("--git", "--workers", "1"))) as running:
-        yield running
+server = server_fixture(("--git", "--workers", "1"))
 
 
 @pytest.fixture(scope="module")

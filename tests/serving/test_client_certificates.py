@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,20 +14,23 @@ from tests.support.certificates import Holder, holder, key_turtle, rsa_key
 from tests.support.client import Pod, create_pod
 from tests.support.curl import CurlAnswer, curl, sending
 from tests.support.listeners import CERTIFICATE, LISTENERS, client_tls
-from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
+from tests.support.server import (
+    DEADLINE_S,
+    ServerProcess,
+    run_command,
+    server_fixture,
+)
 
 PATHS = ("private/doc", "public/doc")
 Files = tuple[Path, Path]
 """A certificate and its key."""
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """Two workers, no identity provider."""
-    root = tmp_path_factory.mktemp("certificates") / "root"
-    options = (*LISTENERS["webid-tls"], "--workers", "2", "--invalid-credentials-per-minute", "0")
-    with running_server(ServerProcess(root, options, tls=client_tls())) as server:
-        yield server
+server = server_fixture(
+    (*LISTENERS["webid-tls"], "--workers", "2", "--invalid-credentials-per-minute", "0"),
+    tls=client_tls(),
+)
+"""Two workers, no identity provider."""
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from podstead.cli.commands import main
 from tests.support.commands import invoke
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 RECORDED = Path(__file__).parents[1] / "servers/node/recorded/server"
 CSS_BASE_URL = "css/.internal/setup/current-base-url$.json"
@@ -40,12 +40,7 @@ TESTED_ELSEWHERE = {
 }
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with running_server(
-        ServerProcess(tmp_path_factory.mktemp("server") / "root", ("--idp",))
-    ) as on:
-        yield on
+server = server_fixture(("--idp",))
 
 
 def run(root: Path, command: str, *arguments: str, typed: str = "") -> Result:

@@ -15,7 +15,7 @@ import pytest
 from tests.support.listeners import CERTIFICATE, KEY
 from tests.support.processes import clean_environment, run_process
 from tests.support.proxies import ADDRESS, Place, nginx, running_proxy
-from tests.support.server import DEADLINE_S, ServerProcess, running_server
+from tests.support.server import DEADLINE_S, ServerProcess, running_server, server_fixture
 
 pytestmark = pytest.mark.embedded
 
@@ -46,11 +46,7 @@ def severities(findings: Findings) -> dict[str, str]:
     return {check: finding["severity"] for check, finding in findings.items()}
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("doctor") / "root"
-    with running_server(ServerProcess(root, ("--idp",))) as running:
-        yield running
+server = server_fixture(("--idp",))
 
 
 def test_a_server_that_is_well(server: ServerProcess) -> None:

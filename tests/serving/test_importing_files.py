@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from tests.support.server import (
     DEADLINE_S,
     ServerProcess,
     run_command,
-    running_server,
+    server_fixture,
 )
 
 PNG = bytes.fromhex("89504e470d0a1a0a") + bytes(100)
@@ -44,11 +44,7 @@ FILES: Mapping[str, tuple[bytes, str]] = {
 PAST_S = 1_500_000_000
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("files") / "root"
-    with running_server(ServerProcess(root)) as running:
-        yield running
+server = server_fixture()
 
 
 @pytest.fixture

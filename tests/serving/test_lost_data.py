@@ -35,15 +35,6 @@ def server(tmp_path: Path) -> ServerProcess:
     return server
 
 
-def refusal(server: ServerProcess) -> str:
-    server.launch()
-    assert server.wait() == 2
-    server.close()
-    assert server.errors.startswith("Error: ")
-    assert server.errors.count("\n") == 1
-    return server.errors
-
-
 def lose_records(root: Path) -> None:
     if CHOICE.on_postgresql:
         with psycopg.connect(database_of(root), autocommit=True) as connection:
@@ -64,12 +55,12 @@ def started_with(server: ServerProcess, option: str) -> int:
 def test_a_lost_database_starts_no_empty_server(server: ServerProcess) -> None:
     lose_records(server.root)
     before = bodies_in(server.root).names()
-    error = refusal(server)
+    error = server.refusal()
     assert "large bod" in error
     assert "--accept-loss" in error
     assert not (server.root / "podstead.db").exists()
     assert bodies_in(server.root).names() == before
-    refusal(server)  # again, and not only once
+    server.refusal()  # again, and not only once
     assert started_with(server, "--accept-loss") < 500
 
 
@@ -81,16 +72,16 @@ def test_each_of_what_is_left_is_enough(server: ServerProcess, left: str) -> Non
     (server.root / "git/abc.git/HEAD").write_text("ref: refs/heads/main\n")
     for name in {"keys", "git", "blobs"} - {left}:
         shutil.rmtree(server.root / name)
-    assert {"keys": "keys", "git": "git repositories", "blobs": "large bodies"}[left] in refusal(
-        server
-    )
+    assert {"keys": "keys", "git": "git repositories", "blobs": "large bodies"}[
+        left
+    ] in server.refusal()
 
 
 @pytest.mark.embedded
 def test_an_empty_file_is_no_database(server: ServerProcess) -> None:
     lose_records(server.root)
     (server.root / "podstead.db").touch()
-    assert "--accept-loss" in refusal(server)
+    assert "--accept-loss" in server.refusal()
 
 
 @pytest.mark.embedded
@@ -114,7 +105,7 @@ def a_provider_key(root: Path) -> Path:
 def test_a_lost_key_is_not_replaced_in_silence(server: ServerProcess) -> None:
     key = the_token_key(server.root)
     key.unlink()
-    assert str(key) in refusal(server)
+    assert str(key) in server.refusal()
     assert not key.exists()
     assert started_with(server, "--accept-loss") < 500
     assert key.exists()
@@ -124,7 +115,7 @@ def test_a_lost_key_is_not_replaced_in_silence(server: ServerProcess) -> None:
 def test_lost_keys_of_the_provider_are_not_replaced_in_silence(server: ServerProcess) -> None:
     folder = server.root / "keys/provider"
     shutil.rmtree(folder)
-    assert str(folder) in refusal(server)
+    assert str(folder) in server.refusal()
     assert not folder.exists()
     assert started_with(server, "--accept-loss") < 500
 
@@ -137,7 +128,7 @@ def test_a_damaged_key_is_named(
 ) -> None:
     file = key(server.root)
     file.write_bytes(content)
-    assert str(file) in refusal(server)
+    assert str(file) in server.refusal()
 
 
 def damaged(database: Path) -> None:

@@ -18,7 +18,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.client import Client
-from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
+from tests.support.server import (
+    DEADLINE_S,
+    ServerProcess,
+    run_command,
+    running_server,
+    server_fixture,
+)
 from tests.support.waiting import wait_until
 from tests.support.workers import processes_of, worker_of
 
@@ -56,12 +62,7 @@ class PrivateAddress:
         return status, json.loads(text)["checks"]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("private") / "root"
-    options = (*ANY_PORT, "--workers", "2")
-    with running_server(ServerProcess(root, options)) as running:
-        yield running
+server = server_fixture((*ANY_PORT, "--workers", "2"))
 
 
 @pytest.fixture(scope="module")

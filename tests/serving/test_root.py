@@ -23,35 +23,26 @@ def server(tmp_path: Path) -> ServerProcess:
     return server
 
 
-def refused(server: ServerProcess) -> str:
-    server.launch()
-    assert server.wait() == 2
-    server.close()
-    assert server.errors.startswith("Error: ")
-    assert server.errors.count("\n") == 1
-    return server.errors
-
-
 def test_a_root_of_a_newer_version_stops_the_start(server: ServerProcess) -> None:
     with closing(sqlite3.connect(server.root / "podstead.db")) as database, database:
         database.execute("UPDATE schema_version SET version = version + 1")
-    assert "newer" in refused(server)
+    assert "newer" in server.refusal()
 
 
 def test_a_root_of_another_base_url_stops_the_start(server: ServerProcess) -> None:
     server.options = ("--base-url", "https://pods.example")
-    assert server.base_url in refused(server)
+    assert server.base_url in server.refusal()
 
 
 def test_a_database_that_is_none_stops_the_start(server: ServerProcess) -> None:
     (server.root / "podstead.db").write_bytes(b"no database" * 1000)
-    assert str(server.root) in refused(server)
+    assert str(server.root) in server.refusal()
 
 
 def test_a_root_that_is_not_a_folder_stops_the_start(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path / "root", options=("--port", "0"))
     server.root.symlink_to(tmp_path / "missing" / "elsewhere")
-    assert str(server.root) in refused(server)
+    assert str(server.root) in server.refusal()
 
 
 def test_the_root_is_for_the_servers_account_alone(server: ServerProcess) -> None:

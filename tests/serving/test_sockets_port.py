@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import json
 import os
 import select
 import socket
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -323,3 +324,63 @@ def test_a_proxy_may_route_sockets_of_the_base_url_to_the_port(make_server: Make
     with socket.create_connection(("127.0.0.1", port), DEADLINE_S) as connection:
         connection.sendall(handshake("/.notifications", host="pods.example"))
         assert read_head(connection).startswith("HTTP/1.1 101 ")
+
+
+# --- at every listener -------------------------------------------------------------------------
+
+
+def upgrade(connection: socket.socket) -> None:
+    """Section 4, checked as a client has to."""
+    key = base64.b64encode(os.urandom(16))
+    connection.sendall(
+        b"GET /socket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + key + b"\r\n\r\n"
+    )
+    answer = b""
+    while not answer.endswith(b"\r\n\r\n"):
+        answer += connection.recv(1)
+    expected = base64.b64encode(
+        hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
+    )
+    assert answer.startswith(b"HTTP/1.1 101 ")
+    assert expected in answer
+
+
+@pytest.fixture(params=["http", "sockets-port"])
+def open_socket(
+    make_server: MakeServer, request: pytest.FixtureRequest
+) -> tuple[ServerProcess, Callable[[], socket.socket]]:
+    """A started server, and what connects to the listener for its sockets."""
+    options = () if request.param == "http" else ("--sockets-port", "0")
+    server = make_server("--drain-timeout-s", "3600", *options)
+    server.start()
+    port = sockets_port(server) if options else None
+    return server, lambda: server.open_socket(port)
+
+
+Open = tuple[ServerProcess, Callable[[], socket.socket]]
+
+
+@pytest.mark.usefixtures("listener")
+def test_messages_go_both_ways_until_one_side_closes(open_socket: Open) -> None:
+    server, connect = open_socket
+    with connect() as connection:
+        upgrade(connection)
+        for text in (b"hello", b"x" * 100_000, b""):
+            connection.sendall(frame(TEXT, text))
+            assert receive(connection) == (TEXT, text)
+        connection.sendall(frame(CLOSE, struct.pack("!H", 1000)))
+        assert receive(connection)[0] == CLOSE
+    assert server.get("/pid").status == 200
+    assert server.stop() == 0
+    assert server.errors == ""
+
+
+@pytest.mark.usefixtures("listener")
+def test_an_open_web_socket_does_not_hold_the_server(open_socket: Open) -> None:
+    server, connect = open_socket
+    with connect() as connection:
+        upgrade(connection)
+        connection.sendall(frame(TEXT, b"hello"))
+        assert receive(connection) == (TEXT, b"hello")
+        assert server.stop() == 0

@@ -10,7 +10,6 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from tests.support.server import (
     ServerProcess,
     run_command,
     running_server,
+    server_fixture,
 )
 from tests.support.watching import LOST, watching
 
@@ -32,11 +32,7 @@ MAX_CHANNELS = 2
 LINE = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2})  (\S+) +(\S+)")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("server") / "root"
-    with running_server(ServerProcess(root, ["--channels-per-agent", str(MAX_CHANNELS)])) as server:
-        yield server
+server = server_fixture(["--channels-per-agent", str(MAX_CHANNELS)])
 
 
 @pytest.fixture

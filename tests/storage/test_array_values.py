@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.storage.postgresql.array_values import register_arrays
+from podstead.storage.postgresql.connecting import register_arrays
 from tests.support.postgresql import new_database
 
 _texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))

@@ -16,11 +16,10 @@ import apsw
 import pytest
 
 from podstead.core.errors import StorageError
-from podstead.storage.blobs import dropped, local, received_file
-from podstead.storage.blobs.bodies import CHUNK_BYTES
-from podstead.storage.blobs.dropped import DroppedBodies
+from podstead.storage.blobs import files, local, staging
+from podstead.storage.blobs.body_store import CHUNK_BYTES
 from podstead.storage.blobs.s3.objects import PART_BYTES, READ_BYTES
-from podstead.storage.blobs.staging import BodyStaging
+from podstead.storage.blobs.staging import BodyStaging, DroppedBodies
 from podstead.storage.layout import RootLayout
 from podstead.storage.open_body import OpenBody
 from podstead.storage.records import BlobId, Body, PodRecord, PodRemoval, StagedBlob
@@ -186,7 +185,7 @@ async def test_a_disk_that_is_full_in_mid_stream_is_trouble_and_leaves_nothing(
     def full(_descriptor: int, _pieces: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(received_file, "write_all", full)
+    monkeypatch.setattr(files, "write_all", full)
     with pytest.raises(StorageError):
         await stage(file_store, 2 * CHUNK_BYTES)
     assert files_of(layout) == []
@@ -332,7 +331,7 @@ async def test_a_dropped_object_stays_for_ten_minutes(layout: RootLayout, how: s
 async def test_a_body_that_is_being_read_stays_and_is_removed_right_after(
     file_store: SqliteStore, layout: RootLayout, monkeypatch: pytest.MonkeyPatch, remover: str
 ) -> None:
-    monkeypatch.setattr(dropped, "RETRY_S", 0.01)
+    monkeypatch.setattr(staging, "RETRY_S", 0.01)
     await commit(file_store, write(put("/alice/c/a", await stage(file_store, 3 * CHUNK_BYTES))))
     body = await file_store.open_body(await read_present(file_store, "/alice/c/a"))
     assert body is not None

@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from podstead.core.errors import StorageError
-from podstead.storage.blobs import verification
+from podstead.storage.blobs import files
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import BlobId
@@ -103,13 +103,13 @@ async def test_a_large_body_is_hashed_once_in_a_process(
     await stored_file(store, layout)
     metadata = await read_present(store, "/alice/c/a")
     hashed: list[Path] = []
-    hash_file = verification.hash_file
+    hash_file = files.hash_file
 
     async def count(executor: Executor, path: Path) -> bytes | None:
         hashed.append(path)
         return await hash_file(executor, path)
 
-    monkeypatch.setattr(verification, "hash_file", count)
+    monkeypatch.setattr(files, "hash_file", count)
     opening = [asyncio.create_task(store.open_body(metadata)) for _ in range(5)]
     await asyncio.sleep(0)
     opening[0].cancel()
@@ -128,7 +128,7 @@ async def test_a_large_body_is_hashed_once_in_a_process(
 async def test_only_so_many_verified_bodies_are_remembered(
     store: SqliteStore, layout: RootLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verification, "MAX_VERIFIED_BLOBS", 2)
+    monkeypatch.setattr(files, "MAX_VERIFIED_BLOBS", 2)
     for name in ("/alice/c/a", "/alice/c/b", "/alice/c/d"):
         await stored_file(store, layout, name)
         await content_of(store, name)

@@ -17,13 +17,13 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Committed
 from podstead.storage.sqlite import SqliteStore, writer
-from podstead.storage.sqlite.commit_delay import (
+from podstead.storage.sqlite.transaction import WriteConnection
+from podstead.storage.sqlite.writer import (
     AMONG_OTHERS_S,
     MAX_WAIT_S,
     MIN_WAIT_S,
     CommitDelay,
 )
-from podstead.storage.sqlite.transaction import WriteConnection
 from tests.storage.engine_suite.engine import plant, put, write
 from tests.support.server import DEADLINE_S
 

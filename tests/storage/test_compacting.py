@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import apsw
 import pytest
 
-from podstead.storage.compaction import Compaction
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import Compaction
 from podstead.storage.sqlite import SqliteStore
 from tests.storage.engine_suite.engine import NOW_MS, commit, content_of, plant, put, write
 

@@ -27,16 +27,27 @@ from podstead.storage.copying.rows import (
     compare_rows,
     copy_rows,
 )
-from podstead.storage.copying.tables import COPYING_FACT
 from podstead.storage.inspection import LargeBody
-from podstead.storage.postgresql.copying import PostgresTarget
-from podstead.storage.postgresql.inspection import PostgresInspection
-from podstead.storage.records import BlobId
-from podstead.storage.schema import ColumnType, Row, Table
+from podstead.storage.postgresql import migrate as migrate_postgresql
+from podstead.storage.postgresql.inspection import PostgresInspection, PostgresTarget
+from podstead.storage.records import BlobId, Entry, PodRecord, TokenRecord
+from podstead.storage.schema import ColumnType, Row, SqlTable
 from podstead.storage.sqlite import migrate as migrate_sqlite
-from podstead.storage.sqlite.copying import SqliteTarget
-from podstead.storage.sqlite.inspection import SqliteInspection
-from podstead.storage.tables import BODIES, RECORD_TABLES
+from podstead.storage.sqlite.inspection import SqliteInspection, SqliteTarget
+from podstead.storage.state import ChangeRow, DeletedAclRow, ResourceRow
+from podstead.storage.tables import (
+    BODIES,
+    CHANGES,
+    COPYING_FACT,
+    DELETED_ACLS,
+    ENTRIES,
+    LEFT_OUT,
+    PODS,
+    RECORD_TABLES,
+    RESOURCES,
+    TOKENS,
+)
+from tests.support.postgresql import new_database
 
 Dump = dict[str, set[Row]]
 
@@ -63,7 +74,7 @@ def dumps(draw: st.DrawFn) -> Dump:
     return {table.name: set(draw(_rows_of(table))) for table in RECORD_TABLES}
 
 
-def _rows_of(table: Table) -> st.SearchStrategy[list[Row]]:
+def _rows_of(table: SqlTable) -> st.SearchStrategy[list[Row]]:
     if table.name == "counters":
         return st.integers(0, 2**40).map(lambda number: [("changes", number)])
     values = [
@@ -113,7 +124,9 @@ class InterruptedTarget:
         self._target = target
         self._left = batches
 
-    def put(self, table: Table, rows: Iterable[Row], before: CopyState, after: CopyState) -> None:
+    def put(
+        self, table: SqlTable, rows: Iterable[Row], before: CopyState, after: CopyState
+    ) -> None:
         self._left -= 1
         if self._left <= 0 and self._left % 2:
             raise Interrupted
@@ -251,3 +264,59 @@ def test_the_state_of_a_copy_is_not_copied(source: Path, database: str) -> None:
     copy(source, database, iter(()))
     with closing(_of(database)) as copied:
         assert copied.read_fact(COPYING_FACT) is None
+
+
+# --- A copy takes along every table and column that an engine has ------------------------------
+
+
+Columns = dict[str, set[str]]
+
+
+def copied() -> Columns:
+    return {table.name: set(table.columns) for table in RECORD_TABLES}
+
+
+@pytest.mark.parametrize(
+    ("columns", "made"),
+    [
+        (RESOURCES.columns, ResourceRow.__struct_fields__),
+        (CHANGES.columns, ChangeRow._fields),
+        (DELETED_ACLS.columns, DeletedAclRow._fields),
+        (PODS.columns, ("folded_name", *PodRecord.__struct_fields__)),
+        (TOKENS.columns, TokenRecord.__struct_fields__),
+        (ENTRIES.columns, Entry.__struct_fields__),
+    ],
+)
+def test_records_have_the_columns_in_order(columns: Iterable[str], made: tuple[str, ...]) -> None:
+    assert tuple(columns) == made
+
+
+def test_of_sqlite(tmp_path: Path) -> None:
+    database = tmp_path / "podstead.db"
+    migrate_sqlite(database)
+    with closing(sqlite3.connect(database)) as connection:
+        names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        found = {
+            name: {row[1] for row in connection.execute(f"PRAGMA table_info({name})")}
+            for (name,) in names
+            if name not in LEFT_OUT
+        }
+    assert found == copied()
+
+
+def test_of_postgresql() -> None:
+    with new_database() as database:
+        migrate_postgresql(database)
+        with psycopg.connect(database) as connection:
+            rows = connection.execute(
+                "SELECT table_name, column_name FROM information_schema.columns"
+                " WHERE table_schema = current_schema()"
+            ).fetchall()
+    found: Columns = {}
+    for table, column in rows:
+        if table not in LEFT_OUT:
+            found.setdefault(table, set()).add(column)
+    for table in RECORD_TABLES:
+        if table.has_root:
+            found[table.name].remove("root")
+    assert found == copied()

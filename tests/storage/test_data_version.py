@@ -21,7 +21,7 @@ from podstead.storage.records import EntryId, Metadata
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.sqlite.connection import open_reader
-from podstead.storage.sqlite.data_version import DataVersion
+from podstead.storage.sqlite.row_changes import DataVersion
 from podstead.web.asgi import Message
 from podstead.web.websocket import WebSocket
 from tests.storage.engine_suite.engine import (

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from podstead.core.errors import DiskFull, Overloaded
-from podstead.storage import disk_space, private_files
+from podstead.storage import disk_space, files
 from podstead.storage.buckets import BucketRate
 from podstead.storage.disk_space import DiskSpace, DiskUsage
 from podstead.storage.layout import RootLayout
@@ -263,7 +263,7 @@ def test_a_private_file_that_cannot_be_written_leaves_none(
     def fail(*_arguments: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(private_files, "write_all", fail)
+    monkeypatch.setattr(files, "write_all", fail)
     with pytest.raises(OSError, match="No space"):
-        private_files.write_private(tmp_path / "key", b"secret")
+        files.write_private(tmp_path / "key", b"secret")
     assert list(tmp_path.iterdir()) == []

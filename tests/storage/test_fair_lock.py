@@ -27,7 +27,7 @@ import sys
 from pathlib import Path
 from podstead.storage.sqlite.fair_lock import FairLock
 turns = FairLock(Path(sys.argv[1]))
-print(turns.has_come(), flush=True)
+print(turns.try_acquire(), flush=True)
 sys.stdin.read()
 """
 
@@ -51,38 +51,38 @@ def close_all(turns: Iterable[FairLock]) -> None:
 
 def test_writers_get_the_lock_in_order(turns: list[FairLock]) -> None:
     first, second, third, _ = turns
-    assert first.has_come()
-    assert not second.has_come()
-    assert not third.has_come()
-    first.end()
-    assert not third.has_come()
-    assert not first.has_come()  # it asks again, and comes after all that wait
-    assert second.has_come()
-    assert not first.has_come()
-    second.end()
-    assert third.has_come()
-    third.end()
-    assert first.has_come()
+    assert first.try_acquire()
+    assert not second.try_acquire()
+    assert not third.try_acquire()
+    first.release()
+    assert not third.try_acquire()
+    assert not first.try_acquire()  # it asks again, and comes after all that wait
+    assert second.try_acquire()
+    assert not first.try_acquire()
+    second.release()
+    assert third.try_acquire()
+    third.release()
+    assert first.try_acquire()
 
 
 def test_a_single_writer_does_not_wait(turns: list[FairLock]) -> None:
     for _ in range(3):
         for each in turns:
-            assert each.has_come()
-            assert each.has_come()
-            each.end()
+            assert each.try_acquire()
+            assert each.try_acquire()
+            each.release()
 
 
 def test_a_writer_that_leaves_the_queue_blocks_nobody(turns: list[FairLock]) -> None:
     first, second, third, fourth = turns
-    assert first.has_come()
-    assert not second.has_come()
-    assert not third.has_come()
-    second.end()
+    assert first.try_acquire()
+    assert not second.try_acquire()
+    assert not third.try_acquire()
+    second.release()
     first.close()
-    assert third.has_come()
+    assert third.try_acquire()
     third.close()
-    assert fourth.has_come()
+    assert fourth.try_acquire()
 
 
 def test_a_process_that_is_killed_blocks_nobody(file: Path, turns: list[FairLock]) -> None:
@@ -90,10 +90,10 @@ def test_a_process_that_is_killed_blocks_nobody(file: Path, turns: list[FairLock
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"True\n"
-        assert not turns[0].has_come()
+        assert not turns[0].try_acquire()
         other.kill()
         other.wait(DEADLINE_S)
-        assert turns[0].has_come()
+        assert turns[0].try_acquire()
 
 
 @given(steps=st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["ask", "end", "die"]))))
@@ -110,12 +110,12 @@ def test_at_most_one_writer_has_the_turn(
             if step == "ask":
                 if index not in queue:
                     queue.append(index)
-                come = turns[index].has_come()
+                come = turns[index].try_acquire()
                 assert come is (queue[0] == index)
                 continue
             if queue and queue[0] == index:  # one that leaves early lets the next one pass early
                 queue.remove(index)
-                turns[index].end()
+                turns[index].release()
             if step == "die" and index not in queue:
                 turns[index].close()
                 turns[index] = FairLock(file)
@@ -123,15 +123,15 @@ def test_at_most_one_writer_has_the_turn(
 
 def test_without_its_file_the_queue_lets_everybody_pass(tmp_path: Path) -> None:
     one, other = (FairLock(tmp_path / "missing" / "turns") for _ in range(2))
-    assert one.has_come()
-    assert other.has_come()
-    one.end()
+    assert one.try_acquire()
+    assert other.try_acquire()
+    one.release()
     one.close()
     other.close()
 
 
 def test_the_file_is_private(file: Path, turns: list[FairLock]) -> None:
-    assert turns[0].has_come()
+    assert turns[0].try_acquire()
     assert file.stat().st_mode & 0o077 == 0
     assert file.stat().st_size == 8
 
@@ -164,12 +164,12 @@ async def test_processes_that_write_to_one_resource_take_turns(file: Path) -> No
 async def test_a_resource_has_nothing_to_do_with_the_queue_of_all_writers(
     file: Path, turns: list[FairLock]
 ) -> None:
-    assert turns[0].has_come()
+    assert turns[0].try_acquire()
     turn = ResourceLock(file, ResourcePath("/alice/c/a"))
     assert not await turn.take()
-    assert not turns[1].has_come()
-    turns[0].end()
-    assert turns[1].has_come()
+    assert not turns[1].try_acquire()
+    turns[0].release()
+    assert turns[1].try_acquire()
     turn.end()
 
 
@@ -192,8 +192,8 @@ async def test_a_turn_ends_although_a_child_process_has_the_file_open(file: Path
     path = ResourcePath("/alice/c/a")
     turn, other = ResourceLock(file, path), ResourceLock(file, path)
     assert not await turn.take()
-    assert turn._turns is not None
-    inherited = os.dup(turn._turns._descriptor)  # as fork does
+    assert turn._lock is not None
+    inherited = os.dup(turn._lock._descriptor)  # as fork does
     turn.end()
     assert not await other.take()
     other.end()
@@ -204,9 +204,9 @@ def test_a_writer_knows_whether_others_write(turns: list[FairLock]) -> None:
     first, second, *_ = turns
     known = []
     for each in (first, first, second, first, second, second):
-        assert each.has_come()
+        assert each.try_acquire()
         known.append(each.others_write)
-        each.end()
+        each.release()
     assert known == [False, False, False, True, True, False]
 
 
@@ -258,11 +258,11 @@ async def test_a_stopped_worker_does_not_stop_the_others(
     layout: RootLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that has the turn and does not write: SQLite's own lock is what counts then."""
-    monkeypatch.setattr(writer, "MAX_TURN_WAIT_S", 0.01)
+    monkeypatch.setattr(writer, "MAX_LOCK_WAIT_S", 0.01)
     stopped = FairLock(layout.fair_lock)
     store = SqliteStore(layout.root)
     await store.open()
-    assert stopped.has_come()
+    assert stopped.try_acquire()
     await plant(store)
     assert isinstance(await store.commit(write(put(ResourcePath("/alice/c/a")))), Committed)
     await store.close()

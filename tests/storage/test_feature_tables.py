@@ -31,7 +31,7 @@ from podstead.storage.records import (
     Record,
     VersionConflict,
 )
-from podstead.storage.schema import Row, Schema, Table, forget_schema, register_schema, table
+from podstead.storage.schema import Row, Schema, SqlTable, forget_schema, register_schema, table
 from tests.storage.engine_suite.engine import (
     NOW_MS,
     STORAGE,
@@ -190,7 +190,7 @@ def test_values_that_are_no_row_are_refused_where_they_are_made(row: Row) -> Non
 
 def test_a_feature_has_no_tables_with_the_names_of_others() -> None:
     for name in ("resources", "bookmark", "bookmarks_a; DROP TABLE b"):
-        other = Schema("bookmarks", (Table(name, LINKS.columns, LINKS.key),), (FIRST,))
+        other = Schema("bookmarks", (SqlTable(name, LINKS.columns, LINKS.key),), (FIRST,))
         with pytest.raises(ValueError, match="no name for a table"):
             register_schema(other)
 

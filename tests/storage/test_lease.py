@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from podstead.app.adapters.system import SystemRandomness
-from podstead.storage.lease import LASTS_MS, Lease
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import LASTS_MS, Lease, RecordStore
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.support.clock import FakeClock

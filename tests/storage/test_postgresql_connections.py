@@ -13,7 +13,7 @@ from cryptography.x509 import DNSName
 
 from podstead.core.errors import Overloaded, StorageError, StoreUnavailable
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.postgresql import PostgresStore, batch, migrate, writer
+from podstead.storage.postgresql import PostgresStore, migrate, writer
 from podstead.storage.postgresql.apply import lock_key
 from podstead.storage.postgresql.connecting import connect
 from podstead.storage.records import Committed, EntryId, PutEntry, Version, Write
@@ -120,7 +120,7 @@ async def test_a_write_that_waits_too_long_is_ended_and_changes_nothing(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = f"SELECT set_config('lock_timeout', '{int(SHORT_S * 1000)}', true)"
-    monkeypatch.setattr(batch, "_LIMIT_TIME", short)
+    monkeypatch.setattr(writer, "_LIMIT_TIME", short)
     async with opened(database, tmp_path) as store, await other_session(database) as other:
         await store.commit(write_entry(b"before", "c"))
         async with other.transaction():
@@ -138,7 +138,7 @@ async def test_a_transaction_of_a_node_that_says_nothing_more_is_ended(
     """Its locks would otherwise keep all nodes from writing."""
     async with opened(database, tmp_path) as store:
         shown = await parameter(store, "idle_in_transaction_session_timeout")
-    assert shown == f"{batch.IDLE_TIMEOUT_S}s"
+    assert shown == f"{writer.IDLE_TIMEOUT_S}s"
 
 
 COMPARED = b"SELECT require_unchanged("
@@ -162,7 +162,7 @@ async def test_a_node_that_stops_within_a_transaction_holds_up_no_other(
             stuck = asyncio.create_task(stopped.commit(replacement))
             try:
                 await wait_for_silence(database)
-                async with asyncio.timeout(batch.LOCK_TIMEOUT_S / 3):
+                async with asyncio.timeout(writer.LOCK_TIMEOUT_S / 3):
                     await commit(other, write(put("/alice/c/b")))
             finally:
                 proxy.silent_after = b""

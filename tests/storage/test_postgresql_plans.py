@@ -22,14 +22,13 @@ from podstead.storage import maintenance as shared_maintenance
 from podstead.storage import removal as shared_removal
 from podstead.storage.postgresql import (
     apply,
-    batch,
     ephemeral,
     expectations,
     maintenance,
     migrate,
     prefetch,
     reads,
-    removal,
+    writer,
 )
 from podstead.storage.tables import METADATA, TOKENS
 from tests.support.postgresql import new_database
@@ -37,15 +36,14 @@ from tests.support.postgresql import new_database
 _MODULES: Final = (
     apply,
     base_store,
-    batch,
     ephemeral,
     expectations,
     maintenance,
     prefetch,
     reads,
-    removal,
     shared_maintenance,
     shared_removal,
+    writer,
 )
 _VERB: Final = re.compile(r"\s*\(?(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 _PLACEHOLDER: Final = re.compile(r"%s|%\(\w+\)s")

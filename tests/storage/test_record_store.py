@@ -10,8 +10,7 @@ import pytest
 
 from podstead.app.adapters.system import SystemRandomness
 from podstead.core.errors import Overloaded
-from podstead.storage.record_store import MAX_ATTEMPTS, Changes, RecordStore
-from podstead.storage.registry import RecordKind
+from podstead.storage.record_store import MAX_ATTEMPTS, Changes, RecordKind, RecordStore
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.support.clock import FakeClock

@@ -23,10 +23,10 @@ from podstead.config import Settings
 from podstead.core.errors import BodyTooLarge, RootUnusable, StorageError, StoreUnavailable
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs import staging
-from podstead.storage.blobs.bodies import CHUNK_BYTES
-from podstead.storage.blobs.s3 import Objects, objects, outages
+from podstead.storage.blobs.body_store import CHUNK_BYTES
+from podstead.storage.blobs.s3 import Objects, objects
 from podstead.storage.blobs.s3.credentials import shared_credentials
-from podstead.storage.blobs.s3.part_limit import PartLimit
+from podstead.storage.blobs.s3.objects import PartLimit
 from podstead.storage.blobs.s3.uploads import Part, Piece, draft_pieces
 from podstead.storage.blobs.s3_location import S3Location, parse_s3_location
 from podstead.storage.disk_space import DiskSpace
@@ -429,7 +429,7 @@ async def test_what_was_lost_while_s3_was_away_is_sent_again_when_it_is_back(
             staging = asyncio.create_task(store.stage_body(content))
             reading = asyncio.create_task(store.open_body(read))
             with suppress(TimeoutError):
-                async with asyncio.timeout(3 * outages.LONG_S):
+                async with asyncio.timeout(3 * objects.LONG_S):
                     await proxy.lose(3)  # what S3 is asked because the others take long
             proxy.restore()
             async with asyncio.timeout(BACK_S):

@@ -15,7 +15,7 @@ from podstead.storage import removal
 from podstead.storage.layout import RootLayout
 from podstead.storage.migrations import read_migrations
 from podstead.storage.records import ChangeType, NoPod, PodRecord, PodRemoval, VersionConflict
-from podstead.storage.sqlite import SqliteStore, convert_to_shrinkable, shrinking
+from podstead.storage.sqlite import SqliteStore, compacting, convert_to_shrinkable
 from tests.storage.engine_suite.engine import (
     NOW_MS,
     STORAGE,
@@ -72,7 +72,7 @@ async def test_removing_a_pod_does_not_grow_the_file_and_gives_it_back(
     assert checkpointed_bytes(layout) <= before
     await opened.sweep(now_ms=NOW_MS)
     # What is left is the log of changes, and a little that stays free.
-    assert layout.database.stat().st_size < before // 4 + shrinking.MIN_FREE_PAGES * 4096
+    assert layout.database.stat().st_size < before // 4 + compacting.MIN_FREE_PAGES * 4096
     await plant(opened)
     await commit(opened, write(put("/alice/c/new", b"new")))
     assert await content_of(opened, "/alice/c/new") == b"new"
@@ -197,7 +197,7 @@ def test_a_large_database_of_an_earlier_version_does_not_keep_the_start_waiting(
 ) -> None:
     database = tmp_path / "old.db"
     old_database(database)
-    monkeypatch.setattr(shrinking, "MAX_CONVERTED_BYTES", 1000)
+    monkeypatch.setattr(compacting, "MAX_CONVERTED_BYTES", 1000)
     convert_to_shrinkable(database, free_bytes=1024 * MIB)
     connection = apsw.Connection(str(database))
     assert connection.execute("PRAGMA auto_vacuum").get == 0

@@ -12,8 +12,8 @@ from podstead.core.errors import StorageError
 from podstead.storage.layout import RootLayout
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, reads
-from podstead.storage.sqlite.data_version import DataVersion
 from podstead.storage.sqlite.reads import ReadConnection
+from podstead.storage.sqlite.row_changes import DataVersion
 from tests.storage.engine_suite.engine import commit, path, plant, put, read_present, write
 
 

@@ -99,7 +99,7 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.records import *
 from podstead.storage.sqlite import SharedChanges, SqliteStore, fair_lock, writer
 
-writer.MAX_TURN_WAIT_S = fair_lock.MAX_RESOURCE_WAIT_S = 0.05  # for what is stopped
+writer.MAX_LOCK_WAIT_S = fair_lock.MAX_RESOURCE_WAIT_S = 0.05  # for what is stopped
 root, actions, shared = Path(sys.argv[1]), int(sys.argv[2]), SharedChanges()
 PATHS = [ResourcePath(f"/alice/c/{number}") for number in range(6)]
 progress, report = os.pipe()

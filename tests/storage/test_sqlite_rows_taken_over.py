@@ -33,11 +33,12 @@ from podstead.storage.sqlite.connection import open_reader
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.storage.sqlite.row_changes import (
     MAX_UNREAD,
+    SLOT_BYTES,
+    SLOTS,
     RowChanges,
     new_change_queue,
     read_row_count,
 )
-from podstead.storage.sqlite.shared_changes import SLOT_BYTES, SLOTS
 from podstead.storage.sqlite.transaction import WriteConnection
 from tests.storage.engine_suite.engine import (
     NOW_MS,

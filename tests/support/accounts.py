@@ -18,7 +18,7 @@ from podstead.idp.passwords import PasswordHasher
 from podstead.idp.records import Account
 from podstead.idp.sign_in import FailureLimits
 from podstead.storage.layout import RootLayout
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.support.clock import FakeClock

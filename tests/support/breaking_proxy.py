@@ -8,8 +8,9 @@ import struct
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from tests.support.server import ServerProcess
+from tests.support.server import ServerProcess, running_server
 
 _PIECE_BYTES = 16 * 1024
 
@@ -143,3 +144,14 @@ def running_breaking_proxy() -> Iterator[BreakingProxy]:
         yield proxy
     finally:
         proxy.close()
+
+
+@contextlib.contextmanager
+def running_behind(proxy: BreakingProxy, root: Path, *options: str) -> Iterator[ProxiedServer]:
+    """A server with these options whose clients come by the proxy."""
+    base_url = f"http://localhost:{proxy.port}"
+    server = ProxiedServer(root, (*options, "--base-url", base_url), proxy_port=proxy.port)
+    with running_server(server):
+        assert server.port is not None
+        proxy.target_port = server.port
+        yield server

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from podstead.storage.blobs.paths import DRAFTS
+from podstead.storage.blobs.body_store import DRAFTS
 from podstead.storage.layout import RootLayout
 from tests.support.client import Client, Pod
 from tests.support.engine import bodies_in

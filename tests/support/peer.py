@@ -144,6 +144,7 @@ class Peer:
         self._secure = secure
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._open: set[asyncio.StreamWriter] = set()
 
     def url(self, path: str = "/", *, host: str = "localhost") -> str:
         """A URL at this peer."""
@@ -161,6 +162,11 @@ class Peer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        # Closing alone waits until the client ends TLS as well, which may be after the loop's end.
+        for writer in self._open:
+            writer.transport.abort()
+            with suppress(OSError):
+                await writer.wait_closed()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -168,6 +174,7 @@ class Peer:
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        self._open.add(writer)
         # A client that gives up resets the connection, or fails the handshake: that is its right.
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             await self._converse(reader, writer)

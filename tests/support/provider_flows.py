@@ -32,9 +32,8 @@ from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph
 from podstead.storage.keys import KeyFiles
 from podstead.storage.layout import RootLayout
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore, secret_key
 from podstead.storage.records import Record, Version, Write
-from podstead.storage.registry import RecordKind, secret_key
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import BASE
 from tests.support.asgi import Answer, Client

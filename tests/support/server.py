@@ -16,10 +16,13 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 from urllib.parse import urlsplit
+
+import pytest
 
 from tests.support.engine import engine_environment
 from tests.support.processes import (
@@ -146,6 +149,15 @@ class ServerProcess:
         """Send a signal to the main process."""
         self._running().send_signal(number)
 
+    def refusal(self) -> str:
+        """The one sentence with which a start ends for a mistake of the operator."""
+        self.launch()
+        assert self.wait() == 2
+        self.close()
+        assert self.errors.startswith("Error: ")
+        assert self.errors.count("\n") == 1
+        return self.errors
+
     def wait(self) -> int:
         """Wait until the process has ended; its exit code."""
         return self._running().wait(DEADLINE_S)
@@ -240,6 +252,23 @@ def running_server(server: ServerProcess) -> Iterator[ServerProcess]:
         yield server
     finally:
         server.close()
+
+
+def server_fixture(
+    options: Sequence[str] = (),
+    *,
+    scope: Literal["module", "session"] = "module",
+    **others: Any,  # noqa: ANN401 - further fields of ServerProcess
+) -> Callable[..., Iterator[ServerProcess]]:
+    """A fixture: a server with these options that runs as long as its scope lasts."""
+
+    @pytest.fixture(scope=scope)
+    def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+        root = tmp_path_factory.mktemp("server") / "root"
+        with running_server(ServerProcess(root, options, **others)) as running:
+            yield running
+
+    return server
 
 
 def run_command(

@@ -29,12 +29,12 @@ from typing import Any
 import click
 
 from podstead.app.process.run import run_server
-from podstead.app.process.worker import Application, Receive, Send
 from podstead.cli.commands import CommandGroup
 from podstead.cli.options import settings_from, settings_options
 from podstead.cli.start import announce, end
 from podstead.config import Settings
 from podstead.core.errors import StorageError
+from podstead.web.asgi import Application, Receive, Send
 
 FOLDER = Path(os.environ.get("STUB_FOLDER", "."))
 START = os.environ.get("STUB_START", "")

@@ -11,16 +11,11 @@ from tests.support.provider import Provider, running_provider
 from tests.support.provider_clients import (
     StartServer,
 )
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 from tests.support.websites import Website, running_website
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A provider with two workers."""
-    root = tmp_path_factory.mktemp("weaknesses") / "root"
-    with running_server(ServerProcess(root=root, options=["--idp", "--workers", "2"])) as server:
-        yield server
+server = server_fixture(["--idp", "--workers", "2"])
+"""A provider with two workers."""
 
 
 @pytest.fixture

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
-
-import pytest
 
 from tests.support.asgi import Answer
 from tests.support.passkeys import Json, SoftAuthenticator
 from tests.support.people import Person, create_account
 from tests.support.provider_clients import App, register
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 from tests.support.signing import decoded
 
 SCRIPT = {
@@ -23,13 +20,8 @@ SCRIPT = {
 }
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A provider with two workers, and no limit on how often this machine asks."""
-    root = tmp_path_factory.mktemp("passkeys") / "root"
-    options = ["--idp", "--workers", "2", "--passkey-requests-per-minute", "0"]
-    with running_server(ServerProcess(root=root, options=options)) as server:
-        yield server
+server = server_fixture(["--idp", "--workers", "2", "--passkey-requests-per-minute", "0"])
+"""A provider with two workers, and no limit on how often this machine asks."""
 
 
 def _ask(person: Person, path: str, sent: Json) -> Answer:

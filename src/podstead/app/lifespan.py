@@ -15,9 +15,8 @@ from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.features import WorkerFeature
 from podstead.resources.sharing.rules_index import RulesIndexBuilder
-from podstead.storage.lease import Lease
 from podstead.storage.protocol import Store
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import Lease, RecordStore
 from podstead.web.application import Lifespan
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from podstead.notifications.sender import Sender
 from podstead.notifications.webhook_lines import Sending
 from podstead.notifications.webhooks import Webhooks
 from podstead.resources.entity_tags import stored_tag
-from podstead.storage.lease import Lease
+from podstead.storage.record_store import Lease
 from podstead.storage.records import Metadata
 from podstead.web.notifications.services import (
     ENDPOINT,
@@ -42,7 +42,7 @@ from podstead.web.notifications.services import (
 )
 from podstead.web.notifications.streams import ChannelSocket, ResourceStreams, Streams
 from podstead.web.resource_responses import UPDATES_PATH
-from podstead.web.routes import Access, Endpoint, Route
+from podstead.web.routes import Access, Endpoint, Route, SocketEndpoint
 from podstead.web.updates_socket import SocketRules, UpdatesSocket
 from podstead.web.websocket import OpenSockets
 
@@ -200,13 +200,11 @@ class LiveUpdates:
                 is_alone=commits_alone(settings),
             ),
         )
-        methods = {"GET": updates.get, "HEAD": updates.get}
-        return Route(UPDATES_PATH, methods, Access.PUBLIC, socket=updates.connect)
+        return _route(UPDATES_PATH, updates.get, socket=updates.connect)
 
     def _service_route(self, channel_type: ChannelType) -> Route:
         service = SubscriptionService(channel_type, self._subscriptions)
-        methods = {"GET": service.get, "HEAD": service.get, "POST": service.post}
-        return Route(channel_type.service, methods, Access.PUBLIC)
+        return _route(channel_type.service, service.get, POST=service.post)
 
     def _channel_route(self, channel_type: ChannelType) -> Route:
         endpoint = ChannelEndpoint(channels=self._channels, addresses=self._addresses)
@@ -215,30 +213,22 @@ class LiveUpdates:
             # The streams of resources have the same path prefix as the channels of this type
             # (N-22).
             get = ResourceStreams(self.streams, otherwise=endpoint.get).get
-        methods = {"GET": get, "HEAD": get, "DELETE": endpoint.delete}
-        return Route(channel_path(channel_type, _KEY), methods, Access.PUBLIC)
+        return _route(channel_path(channel_type, _KEY), get, DELETE=endpoint.delete)
 
     def _sender_routes(self) -> tuple[Route, ...]:
-        def document(path: ResourcePath, get: Endpoint) -> Route:
-            return Route(path, {"GET": get, "HEAD": get}, Access.PUBLIC)
-
         settings = self._services.settings
         endpoint = SenderEndpoint(
             web_id=self._addresses.sender,
             issuer=settings.issuer,
             published=self._sender_keys.published,
         )
-        sender = document(SENDER, endpoint.get)
+        sender = _route(SENDER, endpoint.get)
         if settings.idp:  # whose discovery document refers to the same keys
             return (sender,)
-        issuer = document(OPENID_PATH, endpoint.issuer)
-        return (sender, issuer, document(JWKS_PATH, endpoint.key_set))
+        issuer = _route(OPENID_PATH, endpoint.issuer)
+        return (sender, issuer, _route(JWKS_PATH, endpoint.key_set))
 
     def _stream_routes(self) -> tuple[Route, ...]:
-        def path(channel_type: ChannelType) -> ResourcePath:
-            return receiving_path(channel_type, _KEY)
-
-        events, stream = self.streams.events, self.streams.stream
         socket = ChannelSocket(
             channels=self._channels,
             listeners=self._listeners,
@@ -246,15 +236,17 @@ class LiveUpdates:
             messages=self._messages,
         )
         return (
-            Route(
-                path(ChannelType.WEB_SOCKET),
-                {"GET": socket.get, "HEAD": socket.get},
-                Access.PUBLIC,
-                socket=socket.connect,
-            ),
-            Route(path(ChannelType.EVENT_SOURCE), {"GET": events, "HEAD": events}, Access.PUBLIC),
-            Route(path(ChannelType.STREAMING_HTTP), {"GET": stream, "HEAD": stream}, Access.PUBLIC),
+            _route(receiving_path(ChannelType.WEB_SOCKET, _KEY), socket.get, socket=socket.connect),
+            _route(receiving_path(ChannelType.EVENT_SOURCE, _KEY), self.streams.events),
+            _route(receiving_path(ChannelType.STREAMING_HTTP, _KEY), self.streams.stream),
         )
+
+
+def _route(
+    path: ResourcePath, get: Endpoint, *, socket: SocketEndpoint | None = None, **others: Endpoint
+) -> Route:
+    """A public route that answers GET and HEAD, and ``others`` by their method."""
+    return Route(path, {"GET": get, "HEAD": get, **others}, Access.PUBLIC, socket=socket)
 
 
 def state_tag(metadata: Metadata) -> str:

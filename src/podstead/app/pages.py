@@ -10,10 +10,10 @@ from podstead.app.adapters.own_resources import AccountEmails
 from podstead.app.adapters.registration import is_markdown
 from podstead.app.adapters.rendering_processes import RenderingProcesses, ThumbnailFiles
 from podstead.app.relying_party import external_sign_ins
-from podstead.resources.activity import ChangeAuthors, MemberReach, PodActivity
+from podstead.resources.activity import ChangeAuthors, MemberAudiences, PodActivity
 from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks
-from podstead.resources.sharing.access_requests import AccessRequests, WaitingRequests
+from podstead.resources.sharing.access_requests import AccessRequests, PendingRequests
 from podstead.resources.sharing.documents import AgentDocuments
 from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
@@ -139,7 +139,7 @@ class PodPages:
         """The pages about files and folders."""
         services, site, resources = self._services, self.site, self._services.resources
         notes = StorageNotes(self._usage)
-        reach = MemberReach(store=services.store, gate=services.gate)
+        reach = MemberAudiences(store=services.store, gate=services.gate)
         authors = ChangeAuthors(services.store)
         contents = DocumentContents(
             resources=resources, renderer=self._content_renderer, base_url=site.base_url
@@ -212,7 +212,7 @@ class PodPages:
         page = RequestsPage(
             self.site,
             self._access_requests,
-            WaitingRequests(self._access_requests, self._services.store),
+            PendingRequests(self._access_requests, self._services.store),
             self._sharing,
             Names(self._services.base_url),
         )

@@ -81,7 +81,7 @@ class InProcessProvider:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asks:
+class _ProviderRequests:
     """Sends requests to providers."""
 
     others: ForeignDocuments
@@ -120,7 +120,7 @@ def external_sign_ins(services: Services) -> ExternalSignIns:
             lookups=services.lookups,
             rules=services.token_rules,
         ),
-        asks=_Asks(services.foreign, own),
+        asks=_ProviderRequests(services.foreign, own),
         id_tokens=services.id_tokens,
         records=services.records,
     )

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from podstead.app.adapters.audit import AclAudit
 from podstead.app.adapters.bundled_contexts import build_documents, bundled_contexts
-from podstead.app.adapters.engine import key_storage, new_store
+from podstead.app.adapters.engine import new_store
 from podstead.app.adapters.foreign import ForeignDocuments
-from podstead.app.adapters.keys import load_token_keys
+from podstead.app.adapters.keys import signing_keys, token_policy
 from podstead.app.adapters.own_resources import PodOwners
 from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.app.adapters.registration import about_operator, terms_hash
@@ -33,7 +33,7 @@ from podstead.app.monitoring.readings import WorkerReadings
 from podstead.app.monitoring.stored_facts import worker_answers
 from podstead.app.pages import PodPages
 from podstead.app.relying_party import own_client
-from podstead.authn.authenticate import Authenticator, PodTokenVerifier
+from podstead.authn.authenticate import Authenticator, CredentialScheme, PodTokenVerifier
 from podstead.authn.credentials import SigningKey
 from podstead.authn.event_uses import EventVerifier
 from podstead.authn.issuers import IssuerKeys
@@ -59,7 +59,7 @@ from podstead.features import WorkerFeature, container_hooks, features
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.nostr import schnorr
 from podstead.nostr.http_auth import EventScope
-from podstead.pods.provision import PodProvisioner, TokenPolicy
+from podstead.pods.provision import PodProvisioner
 from podstead.rdf.graph import Graph
 from podstead.resources.context import ResourceContext
 from podstead.resources.documents import Documents
@@ -165,7 +165,7 @@ class Services:
     @cached_property
     def keys(self) -> tuple[SigningKey, ...]:
         """The keys that sign simple tokens, the newest first."""
-        return tuple(self.settings.token_keys or load_token_keys(key_storage(self.settings)))
+        return tuple(signing_keys(self.settings))
 
     # Other servers, and linked data
 
@@ -348,7 +348,12 @@ class Services:
                 linked=None if nostr is None else nostr.linked,
             ),
             certificates=self.web_id_tls,
+            schemes=self._credential_schemes,
         )
+
+    @cached_property
+    def _credential_schemes(self) -> Sequence[CredentialScheme]:
+        return tuple(scheme for each in self.features for scheme in each.credentials)
 
     @cached_property
     def invalid_credentials(self) -> InvalidCredentialLimit:
@@ -366,6 +371,7 @@ class Services:
             provider=self.settings.issuer if self.settings.idp else None,
             signed_requests=rules.accepted,
             passwords=rules.accepted and rules.basic is not None,
+            schemes=self._credential_schemes,
         )
 
     # Authorization, and operations on resources
@@ -448,13 +454,10 @@ class Services:
     @cached_property
     def provisioner(self) -> PodProvisioner:
         """Creates pods whose owners get a simple token."""
-        tokens = None
-        if self.settings.simple_tokens:
-            tokens = TokenPolicy(key=self.keys[0], lifetime_s=self.settings.token_lifetime_s)
         return PodProvisioner(
             base_url=self.base_url,
             store=self.store,
-            tokens=tokens,
+            tokens=token_policy(self.settings),
             clock=self.clock,
             randomness=self.randomness,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from podstead.authn.credentials import (
     InvalidToken,
@@ -62,6 +62,24 @@ class RequestCredentials(Value):
     certificate: bytes | None = None
 
 
+class CredentialScheme(Protocol):
+    """A further kind of credentials, which may be anywhere in a request. A request must not be able
+    to act as two agents: a scheme leaves those with credentials of other kinds to them."""
+
+    def applies_to(self, credentials: RequestCredentials) -> bool:
+        """Whether the request has credentials of this kind."""
+
+    async def verify(self, credentials: RequestCredentials) -> Identity:
+        """The identity that they prove. Raises NotAuthenticated with ``invalid``, StorageError."""
+
+    async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
+        """Check that they have not been revoked since. Raises NotAuthenticated, StorageError."""
+
+    def challenge(self, *, realm: str, claimed: bool) -> tuple[str, str] | None:
+        """The name of the scheme and its challenge in responses with status 401, if it has one.
+        ``claimed`` is true for requests that a feature answers in place of the resource."""
+
+
 class Authenticator:
     """Passes each kind of credentials to its verifier."""
 
@@ -72,8 +90,11 @@ class Authenticator:
         resource_tokens: AccessTokenVerifier,
         signed_requests: SignedRequestVerifier,
         certificates: WebIdTls | None = None,
+        schemes: Sequence[CredentialScheme] = (),
     ) -> None:
-        """Without ``certificates``, client certificates are ignored."""
+        """Without ``certificates``, client certificates are ignored. ``schemes`` are asked first,
+        in their order."""
+        self.schemes = schemes
         self._pod_tokens = pod_tokens
         self._resource_tokens = resource_tokens
         self._signed_requests = signed_requests
@@ -95,6 +116,9 @@ class Authenticator:
         Raises NotAuthenticated with ``invalid`` for credentials that are not valid, and what
         :func:`~podstead.authn.credentials.read_credential` raises.
         """
+        for scheme in self.schemes:
+            if scheme.applies_to(credentials):
+                return await scheme.verify(credentials)
         credential = read_credential(credentials.authorization, credentials.proofs)
         match credential:
             case None:
@@ -129,6 +153,9 @@ class Authenticator:
         They may have expired meanwhile, because the request arrived in time. Raises
         NotAuthenticated.
         """
+        for scheme in self.schemes:
+            if scheme.applies_to(credentials):
+                return await scheme.check_again(credentials, identity)
         match read_credential(credentials.authorization, credentials.proofs):
             case UnverifiedEvent() as credential:
                 await self._signed_requests.check_again(credential, identity)
@@ -142,6 +169,7 @@ class Authenticator:
                 await self._resource_tokens.check_again(token, "Bearer", credentials.client_address)
             case UnverifiedBearer(token):
                 await self._pod_tokens.check_again(token)
+        return None
 
     async def _by_certificate(self, credentials: RequestCredentials) -> Identity | None:
         if credentials.certificate is None or self._certificates is None:

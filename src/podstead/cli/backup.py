@@ -19,7 +19,7 @@ from podstead.core.messages import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.backup_series import BackupSeries, SeriesResult
-    from podstead.storage.backup.manifest import Manifest
+    from podstead.storage.backup.reading import Manifest
 
 T = TypeVar("T")
 

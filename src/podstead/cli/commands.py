@@ -47,7 +47,7 @@ class _WrongUsage(CommandFailed):
 
 
 class CommandGroup(click.Group):
-    """CommandGroup that report expected errors as a message, without a traceback."""
+    """A group of commands that reports expected errors as a message, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
         try:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from podstead.cli.output import read_password
-from podstead.cli.running import Note, Output, ProgressLine, on_settings, with_progress
+from podstead.cli.output import ProgressLine, read_password
+from podstead.cli.running import Note, Output, on_settings, with_progress
 from podstead.config import Settings
 from podstead.core.messages import counted
 

@@ -28,17 +28,18 @@ def list_keys(settings: Settings) -> Output:
     A key in state "next" is published but does not sign yet. A replaced key is published until the
     last token that it signed has expired, and is then kept for a while to verify sign-out requests.
     """
-    from podstead.app.operator.key_administration import KeyAdministration
+    from podstead.app.operator.key_administration import existing_keys, state_of
 
+    roster = existing_keys(settings).roster()
     fields = [
         {
-            "id": row.key_id,
-            "algorithm": row.algorithm,
-            "created": time_text(row.made_s),
-            "signs_from": time_text(row.signs_from_s),
-            "state": row.state,
+            "id": each.pair.key_id,
+            "algorithm": each.pair.algorithm,
+            "created": time_text(each.made_s),
+            "signs_from": time_text(each.signs_from_s),
+            "state": state_of(each, roster),
         }
-        for row in KeyAdministration(settings).list()
+        for each in sorted(roster.keys, key=lambda key: (-key.signs_from_s, key.pair.algorithm))
     ]
     head = ("ID", "ALGORITHM", "CREATED", "SIGNS FROM", "STATE")
     return Output(fields, table_lines(head, [tuple(each.values()) for each in fields]))
@@ -58,11 +59,15 @@ def rotate(settings: Settings, *, compromised: bool) -> Output:
     The server publishes it immediately and begins to sign with it a day later, when every server
     that caches the keys has had time to fetch it. Tokens signed with earlier keys remain valid.
     """
-    from podstead.app.operator.key_administration import open_key_administration
+    from podstead.app.operator.key_administration import opened_keys
 
     async def act() -> int:
-        async with open_key_administration(settings) as administration:
-            return administration.rotate(compromised=compromised)
+        async with opened_keys(settings) as stored:
+            if compromised:
+                stored.replace_all()
+            else:
+                stored.rotate()
+            return max(key.signs_from_s for key in stored.roster().keys)
 
     signs_from_s = asyncio.run(act())
     start = time_text(signs_from_s)

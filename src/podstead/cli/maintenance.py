@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from podstead.cli.options import GroupedCommand, root_options, settings_options
-from podstead.cli.output import bytes_text, echo, json_option, parsed, print_json_line, table_lines
-from podstead.cli.running import (
-    Note,
-    Output,
+from podstead.cli.output import (
     ProgressLine,
-    on_settings,
-    with_progress,
-    with_settings,
+    bytes_text,
+    echo,
+    json_option,
+    parsed,
+    print_json_line,
+    table_lines,
 )
+from podstead.cli.running import Note, Output, on_settings, with_progress, with_settings
 from podstead.cli.start import COMMON_SETTINGS
 from podstead.config import Settings
 from podstead.config.value_types import BASE_URL
@@ -209,12 +210,8 @@ def move_base(settings: Settings, new: str, *, rewrite_documents: bool, dry_run:
 
     url = parsed(BASE_URL, new, "URL")
     report = with_progress(
-        lambda line: move_data_root(
-            settings,
-            url,
-            every_document=rewrite_documents,
-            dry_run=dry_run,
-            progress=lambda done: line("Rewriting", done),
+        lambda progress: move_data_root(
+            settings, url, every_document=rewrite_documents, dry_run=dry_run, on_step=progress
         )
     )
     moved = report.moved

@@ -24,8 +24,7 @@ from podstead.config import Settings
 from podstead.config.value_types import size_in_bytes
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.operator.administration import DataRoot
-    from podstead.app.operator.pod_administration import ListedPod, PodSize
+    from podstead.app.operator.administration import DataRoot, ListedPod, PodSize
     from podstead.resources.importing.values import ImportReport
 
 _QUOTA = size_in_bytes(1, 1 << 50)
@@ -75,7 +74,7 @@ def _as_json(listed: ListedPod) -> dict[str, object]:
 def create(settings: Settings, name: str) -> Output:
     """Create the pod NAME without an account, and print a token for its owner if simple tokens are
     on. 'podstead account create' creates a pod with an account."""
-    from podstead.app.operator.pod_administration import create_pod
+    from podstead.app.operator.administration import create_pod
 
     created = asyncio.run(create_pod(settings, name))
     lines = [Note(f"Created the pod {created.url} of {created.web_id}.")]
@@ -122,15 +121,11 @@ def rename(settings: Settings, name: str, new_name: str, *, yes: bool) -> Output
     have shared with the former WebID must be shared again. Tokens are revoked, and applications
     connected again.
     """
-    from podstead.app.operator.pod_administration import rename_pod
+    from podstead.app.operator.administration import rename_pod
 
     if not yes:
         confirm(f"Rename the pod '{name}' and change the WebID of its owner?")
-    renamed = with_progress(
-        lambda line: rename_pod(
-            settings, name, new_name, progress=lambda done, total: line("Reading", done, total)
-        )
-    )
+    renamed = with_progress(lambda progress: rename_pod(settings, name, new_name, on_step=progress))
     done = (
         f"Renamed the pod to {renamed.url}, with {renamed.resources:,} resources; URLs were "
         f"rewritten in {renamed.rewritten:,} of them. The WebID is {renamed.web_id}."
@@ -215,11 +210,7 @@ def export(settings: Settings, name: str, file: Path) -> Output:
     """
     from podstead.app.operator.pod_archives import export_pod
 
-    exported = with_progress(
-        lambda line: export_pod(
-            settings, name, file, progress=lambda done, total: line("Writing", done, total)
-        )
-    )
+    exported = with_progress(lambda progress: export_pod(settings, name, file, on_step=progress))
     done = (
         f"Wrote {exported.size_bytes:,} bytes with {exported.documents:,} documents and "
         f"{exported.repositories:,} git repositories to {file}."
@@ -247,12 +238,8 @@ def import_archive(settings: Settings, file: Path, *, name: str | None, dry_run:
 
     with opened_archive(file) as archive:
         url, report = with_progress(
-            lambda line: import_pod(
-                settings,
-                archive,
-                name=name,
-                dry_run=dry_run,
-                progress=lambda report: line("Importing", report.resources, archive.count),
+            lambda progress: import_pod(
+                settings, archive, name=name, dry_run=dry_run, on_step=progress
             )
         )
     return Output(

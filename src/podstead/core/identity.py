@@ -20,6 +20,8 @@ class AuthenticationMethod(Enum):
     SESSION = "session"
     """Signed in at the provider, which acts on behalf of the account."""
     WEBID_TLS = "tls"
+    FEATURE = "feature"
+    """By credentials that a feature verifies."""
 
     @property
     def is_bound_to_url(self) -> bool:

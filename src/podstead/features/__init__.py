@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # for annotations only: whatever imports this module is below most of these
-    from podstead.app.operator.backup import OnStep, RunningBackup
+    from podstead.app.operator.backup import RunningBackup
     from podstead.app.operator.checking.findings import CheckContext, Finding
+    from podstead.app.operator.data_root import OnStep
     from podstead.app.services import Services
+    from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
     from podstead.resources.committer import WriteObserver
@@ -142,6 +144,9 @@ class WorkerFeature:
 
     navigation: Sequence[NavigationRow] = ()
     """What the navigation of pages links to: the address of a page, an icon and a title."""
+
+    credentials: Sequence[CredentialScheme] = ()
+    """Further ways to authenticate the sender of a request."""
 
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""

@@ -28,7 +28,7 @@ from podstead.idp.records import (
     name_key,
 )
 from podstead.storage.invitations import MAX_ATTEMPTS, Admission
-from podstead.storage.record_store import Contention, RecordStore
+from podstead.storage.record_store import Contention, RecordKind, RecordStore, secret_key
 from podstead.storage.records import (
     Committed,
     PodRecord,
@@ -37,7 +37,6 @@ from podstead.storage.records import (
     VersionConflict,
     Write,
 )
-from podstead.storage.registry import RecordKind, secret_key
 
 # Composes the write that creates an account: the plan of its pod, and its records.
 #

@@ -47,8 +47,8 @@ from podstead.idp.records import (
 from podstead.idp.security_events import event_records
 from podstead.storage.codes import StorageCodes
 from podstead.storage.invitations import Admission
-from podstead.storage.pod_tombstones import leading_past, pod_tombstone
-from podstead.storage.record_store import Changes, RecordStore
+from podstead.storage.pods import leading_past, pod_tombstone, revocations
+from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned
 from podstead.storage.records import (
     DropEntry,
     EntryAt,
@@ -58,8 +58,6 @@ from podstead.storage.records import (
     Record,
     Write,
 )
-from podstead.storage.registry import RecordKind, Versioned
-from podstead.storage.tokens import revocations
 
 _ID_BYTES: Final = 16
 _ENDED_BY_A_NEW_PASSWORD: Final[Sequence[RecordKind[Any]]] = (

@@ -44,9 +44,8 @@ from podstead.idp.records import (
 )
 from podstead.idp.sessions import read_id_token_hint
 from podstead.idp.sign_in_methods import method_precondition
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Versioned, secret_key
 
 _ADDRESS: Final = re.compile(r"https?://[!-~]{1,500}")
 """A client identifier that a page may repeat. The author of a link chose it, so it must not be able

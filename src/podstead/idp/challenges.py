@@ -13,8 +13,7 @@ from typing import Final
 from podstead.core.errors import BadRequest, Overloaded
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import Challenge
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind, secret_key
+from podstead.storage.record_store import RecordKind, RecordStore, secret_key
 
 MAX_CHALLENGES: Final = 10_000
 """How many challenges of a kind may be open. The rate limit allows an address only a small share of

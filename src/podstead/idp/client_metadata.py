@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, unquote_plus, urlsplit
 from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.records import Client
 from podstead.jose.tokens import Json
-from podstead.storage.registry import secret_key
+from podstead.storage.record_store import secret_key
 
 # The rules of redirect URIs (A-49, RFC 8252).
 #

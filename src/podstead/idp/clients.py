@@ -30,9 +30,8 @@ from podstead.idp.records import CLIENTS, Client
 from podstead.jose.tokens import InvalidJose, Json, read_object
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
 from podstead.rdf.graph import Graph, Iri, Literal, RdfParser
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned, secret_key
 
 # Converts a client's RDF document to the JSON of Solid-OIDC.
 #

@@ -17,10 +17,9 @@ from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import CREDENTIALS, Account, ClientCredential
 from podstead.idp.security_events import event_records
-from podstead.storage.record_store import RecordStore
+from podstead.storage.pods import revocations, valid_tokens
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Record, TokenRecord
-from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.tokens import revocations, valid_tokens
 
 MAX_PER_ACCOUNT: Final = 100
 MAX_NAME_CHARACTERS: Final = 100

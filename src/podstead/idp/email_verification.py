@@ -16,9 +16,8 @@ from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.codes import IdpCodes
 from podstead.idp.mail_queue import MailQueue, MailSubject
 from podstead.idp.records import ACCOUNTS, EMAIL_PROOFS, Account, EmailProof
-from podstead.storage.record_store import Changes, RecordStore
+from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned, secret_key
 
 PROOF_S: Final = 3 * 24 * 3600
 """How long a link is valid."""

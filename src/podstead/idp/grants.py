@@ -33,9 +33,8 @@ from podstead.idp.records import (
     revoked,
 )
 from podstead.idp.token_issuing import GRANT_S
-from podstead.storage.record_store import Changes, RecordStore
+from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned, secret_key
 
 # Determines the next stage of an authorization before the client gets its code.
 #

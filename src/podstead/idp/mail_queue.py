@@ -17,11 +17,9 @@ import msgspec
 from podstead.core.errors import ServerTrouble
 from podstead.idp.audit import RequestSource
 from podstead.idp.records import Account
-from podstead.storage.lease import Lease
 from podstead.storage.protocol import EntryCounts
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import Lease, RecordKind, RecordStore, Versioned
 from podstead.storage.records import Record
-from podstead.storage.registry import RecordKind, Versioned
 
 MAX_WAITING: Final = 10_000
 """How many messages of each kind wait at most; in an outage, further ones are not queued."""

@@ -14,7 +14,7 @@ import msgspec
 
 from podstead.core.errors import BadRequest, Conflict
 from podstead.idp.codes import IdpCodes
-from podstead.storage.registry import RecordKind
+from podstead.storage.record_store import RecordKind
 
 
 class Account(msgspec.Struct, frozen=True):

@@ -30,9 +30,8 @@ from podstead.idp.records import (
 from podstead.idp.security_events import event_records
 from podstead.idp.sign_in_methods import method_precondition
 from podstead.jose.tokens import InvalidJose, claim_text, read_token, verify_signature
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import RecordKind, Versioned, secret_key
 
 SHORT_S: Final = 12 * 3600
 IDLE_S: Final = 14 * 24 * 3600

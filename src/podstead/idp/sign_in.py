@@ -27,8 +27,14 @@ from podstead.idp.records import (
     LastSignIn,
     name_key,
 )
-from podstead.storage.record_store import Changes, Contention, RecordStore
-from podstead.storage.registry import RecordKind, Versioned, secret_key
+from podstead.storage.record_store import (
+    Changes,
+    Contention,
+    RecordKind,
+    RecordStore,
+    Versioned,
+    secret_key,
+)
 
 # Limits failed attempts at passwords, with counters shared by all workers.
 #

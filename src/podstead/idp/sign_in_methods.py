@@ -23,9 +23,8 @@ from podstead.idp.records import (
     Grant,
     revoked,
 )
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore, Versioned
 from podstead.storage.records import EntryAt, EntryId, Precondition, Record
-from podstead.storage.registry import RecordKind, Versioned
 
 _AMR_OF_KIND: Final = {"passkey": "user", "nostr-key": "pop"}
 """Sessions and grants of earlier versions do not name their sign-in method. An ``amr`` with this

@@ -48,7 +48,7 @@ from podstead.jose.tokens import (
 )
 from podstead.rdf.graph import Graph, Iri
 from podstead.storage.protocol import EntryRegistry
-from podstead.storage.registry import secret_key
+from podstead.storage.record_store import secret_key
 
 # Describes the provider: OpenID Connect Discovery and RFC 8414.
 

@@ -53,8 +53,7 @@ from podstead.jose.tokens import (
     read_token,
     verify_signature,
 )
-from podstead.storage.record_store import Changes, RecordStore
-from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
 
 
 class TokenService:

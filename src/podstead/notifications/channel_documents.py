@@ -42,8 +42,8 @@ from podstead.core.vocab import (
     XSD_DURATION,
 )
 from podstead.notifications.channel_types import (
+    ChannelFeature,
     ChannelType,
-    Feature,
     channel_type_of,
     read_duration,
     read_time,
@@ -322,7 +322,7 @@ def _properties(channel: DescribedChannel) -> Iterable[tuple[str, Iri | Literal]
 def _service_triples(channel_type: ChannelType, base_url: str) -> list[Triple]:
     service = Iri(base_url + channel_type.service)
     offered: list[tuple[str, Object]] = [(NOTIFY_CHANNEL_TYPE, Iri(channel_type.iri))]
-    offered += [(NOTIFY_FEATURE, Iri(feature.iri)) for feature in Feature]
+    offered += [(NOTIFY_FEATURE, Iri(feature.iri)) for feature in ChannelFeature]
     return [(service, Iri(predicate), value) for predicate, value in offered]
 
 
@@ -330,5 +330,5 @@ def _service_json(channel_type: ChannelType, base_url: str) -> Json:
     return {
         "id": base_url + channel_type.service,
         "channelType": channel_type.iri,
-        "feature": [feature.iri for feature in Feature],
+        "feature": [feature.iri for feature in ChannelFeature],
     }

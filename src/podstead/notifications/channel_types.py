@@ -49,7 +49,7 @@ class ChannelType(Enum):
         return self is ChannelType.WEBHOOK
 
 
-class Feature(Enum):
+class ChannelFeature(Enum):
     """A feature of a channel, by the local name of its property (N-12 to N-15)."""
 
     ACCEPT = "accept"

@@ -25,9 +25,8 @@ from podstead.notifications.channel_documents import (
 from podstead.notifications.listening import Terms
 from podstead.notifications.readers import Subscriber
 from podstead.notifications.webhook_records import WEBHOOKS, Webhook
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import RecordKind, Versioned, secret_key
 
 KEY_BYTES: Final = 16
 """The number of random bytes in the key of a channel."""

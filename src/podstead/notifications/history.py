@@ -15,28 +15,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.messages import Activity, Notification, notifications_of
 from podstead.notifications.readers import ReadCheck, Readers, Subscriber
-from podstead.storage.protocol import ChangeSignal
+from podstead.storage.protocol import ChangeLog
 from podstead.storage.records import LoggedChange, Metadata, Version
 
 logger = logging.getLogger("podstead.notifications")
-
-
-class ChangeLog(Protocol):
-    """The change log; every resource store has one."""
-
-    def listen(self) -> ChangeSignal: ...
-
-    async def newest_sequence(self) -> int: ...
-
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
 
 
 class Feed:
@@ -129,7 +119,7 @@ class History:
         """The notifications of a topic after ``after`` and up to ``up_to`` that the subscriber may
         receive now.
 
-        Raises HistoryLost before the first of them, ServerTrouble.
+        Raises HistoryLost before the first of them.
         """
         await self._check(after, up_to)
         async for notification in self.read(after, up_to, topic=topic, subscriber=subscriber):
@@ -139,7 +129,7 @@ class History:
     async def read(
         self, after: int, up_to: int, *, topic: ResourcePath, subscriber: Subscriber
     ) -> AsyncIterator[Notification]:
-        """The same with all notifications, as far back as the log reaches. Raises ServerTrouble."""
+        """The same with all notifications, as far back as the log reaches."""
         position = after
         while position < up_to:
             rows = await self.log.changes_after(position, limit=PAGE)
@@ -169,7 +159,7 @@ class History:
             raise HistoryLost
 
     async def may_hear(self, notification: Notification, subscriber: Subscriber) -> bool:
-        """Whether a subscriber may receive a notification now. Raises ServerTrouble."""
+        """Whether a subscriber may receive a notification now."""
         view = await self.readers.view(notification)
         return await view.may_read(subscriber) is ReadCheck.YES
 

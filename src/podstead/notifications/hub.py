@@ -16,9 +16,10 @@ from podstead.notifications.deliveries import (
     SubscriberQueue,
     Watch,
 )
-from podstead.notifications.history import ChangeLog, Feed
+from podstead.notifications.history import Feed
 from podstead.notifications.messages import notifications_of, topics_of
 from podstead.notifications.readers import Subscriber
+from podstead.storage.protocol import ChangeLog
 from podstead.storage.records import LoggedChange
 
 MAX_WATCHES = 100_000

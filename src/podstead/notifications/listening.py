@@ -93,7 +93,7 @@ class Listening:
         self._pace = Throttle(terms.rate_ms)
 
     async def heard(self) -> AsyncGenerator[Heard, None]:
-        """Everything in order, an Ended last. Can be iterated once. Raises ServerTrouble."""
+        """Everything in order, an Ended last. Can be iterated once."""
         try:
             async for known in self._past():
                 for each in self._paced(known):

@@ -147,7 +147,7 @@ def _notification(
 
 
 MESSAGE_CONTEXTS: Final = (AS_CONTEXT, NOTIFICATION_CONTEXTS[0])
-KEPT: Final = 1024
+MAX_CACHED: Final = 1024
 """How many messages are cached."""
 
 _NAMESPACE: Final = uuid.UUID("7f0c0c8e-0f1b-5a37-9d3b-2d5a6f1f3b52")
@@ -170,17 +170,17 @@ class Messages:
 
     def __init__(self, *, base_url: str) -> None:
         self._base_url = base_url
-        self._kept: BoundedCache[tuple[Notification, str], bytes] = BoundedCache(KEPT)
+        self._cached: BoundedCache[tuple[Notification, str], bytes] = BoundedCache(MAX_CACHED)
         self._latest: tuple[Notification | None, str, str] = (None, "", "")
 
     def message(self, notification: Notification, media_type: str) -> bytes:
         """The message for a notification in one of the media types of channels."""
         key = (notification, media_type)
-        made = self._kept.get(key)
+        made = self._cached.get(key)
         if made is None:
             write = json_ld_message if media_type == JSON_LD else turtle_message
             made = write(notification, base_url=self._base_url)
-            self._kept.put(key, made)
+            self._cached.put(key, made)
         return made
 
     def text(self, notification: Notification, media_type: str) -> str:

@@ -29,7 +29,7 @@ from podstead.core.identifiers import (
 from podstead.core.identity import Identity
 from podstead.notifications.messages import Activity, Notification
 from podstead.storage import records
-from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.blobs.body_store import ContentBody
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import DeletedAcl, Metadata
@@ -179,7 +179,7 @@ class View:
         )
         if grant.allows(Mode.READ):
             return ReadCheck.YES
-        return ReadCheck.NO if grant.lasting and self._former.is_certain else ReadCheck.NOT_NOW
+        return ReadCheck.NO if grant.cacheable and self._former.is_certain else ReadCheck.NOT_NOW
 
     async def _stands(self, agent: Identity | None) -> bool:
         return agent is None or await self._identity_status.is_still_valid(

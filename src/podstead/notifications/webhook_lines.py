@@ -26,9 +26,7 @@ from podstead.notifications.messages import Messages, Notification
 from podstead.notifications.retries import GONE, DeliveryAttempts
 from podstead.notifications.sender import Sender
 from podstead.notifications.webhook_records import WEBHOOKS, Webhook
-from podstead.storage.lease import Lease
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Lease, RecordStore, Versioned
 
 logger = logging.getLogger("podstead.notifications")
 

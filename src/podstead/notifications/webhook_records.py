@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from podstead.notifications.retries import DeliveryAttempts
-from podstead.storage.registry import RecordKind
+from podstead.storage.record_store import RecordKind
 
 
 class Webhook(msgspec.Struct, frozen=True):

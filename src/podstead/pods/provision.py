@@ -15,7 +15,7 @@ from podstead.pods.names import PodNameTaken, check_name
 from podstead.pods.template import pod_resources
 from podstead.rdf.codecs import parse
 from podstead.storage.invitations import MAX_ATTEMPTS, Admission
-from podstead.storage.pod_tombstones import pod_tombstone
+from podstead.storage.pods import pod_tombstone
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.record_store import Contention, RecordStore
 from podstead.storage.records import (

@@ -17,11 +17,11 @@ from typing import Final
 from podstead.core import vocab
 from podstead.previews.labels import (
     MAX_LITERAL_CHARACTERS,
+    last_segment,
     name_in,
     name_of_iri,
     shortened,
     subject_text,
-    telling_part,
     term_text,
 )
 from podstead.previews.links import Address, Links
@@ -228,7 +228,7 @@ class _Reader:
         iri = subject.value if isinstance(subject, Iri) else None
         types = [o for o in self.graph.objects(subject, _TYPE) if isinstance(o, Iri)]
         type_names = dict.fromkeys(name_of_iri(type_.value, self.language) for type_ in types[:8])
-        title = self._name(subject) or (telling_part(iri) if iri else next(iter(type_names), ""))
+        title = self._name(subject) or (last_segment(iri) if iri else next(iter(type_names), ""))
         head = self.heads[subject] = _Head(title, tuple(type_names), self._picture(subject))
         return head
 
@@ -341,7 +341,7 @@ class WrittenTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class StatementRow:
     """One row. ``graph`` is ``None`` in the default graph."""
 
     subject: WrittenTerm
@@ -354,7 +354,7 @@ class Statement:
 class Statements:
     """The first statements of a document and how many it has."""
 
-    rows: tuple[Statement, ...]
+    rows: tuple[StatementRow, ...]
     total: int
 
     @property
@@ -368,12 +368,12 @@ class Statements:
 
 def read_statements(dataset: Dataset, links: Links) -> Statements:
     """The table of a document."""
-    rows: list[Statement] = []
+    rows: list[StatementRow] = []
     for name, graph in ((None, dataset.default), *dataset.named.items()):
         written = None if name is None else _node(name, links)
         for subject, predicate, value in islice(graph, MAX_STATEMENTS - len(rows)):
             rows.append(
-                Statement(
+                StatementRow(
                     _node(subject, links), _node(predicate, links), _object(value, links), written
                 )
             )

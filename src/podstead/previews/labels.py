@@ -342,10 +342,10 @@ def _preference(name: Literal, language: str) -> int:
 
 def name_of_iri(iri: str, language: str) -> str:
     """A term of a known vocabulary in words, and otherwise the telling part of an IRI."""
-    return vocabulary_label(iri, language) or telling_part(iri)
+    return vocabulary_label(iri, language) or last_segment(iri)
 
 
-def telling_part(iri: str) -> str:
+def last_segment(iri: str) -> str:
     """The fragment or last segment of an IRI, by which people recognise it."""
     fragment = iri.rpartition("#")[2] if "#" in iri else ""
     if fragment and fragment not in _ANONYMOUS:

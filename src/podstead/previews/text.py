@@ -102,7 +102,7 @@ _SAMPLE_LINES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """A table with its first row as the head. All rows are as long as the head.
 
     ``more_rows`` and ``more_columns`` mean that the document has more than are shown.
@@ -115,7 +115,7 @@ class Table:
     more_columns: bool = False
 
 
-def read_table(text: str, *, delimiter: str | None = None) -> Table:
+def read_table(text: str, *, delimiter: str | None = None) -> TextTable:
     """Read a table; the delimiter is guessed if it is not given. Never fails: a malformed row is
     shown as well as possible."""
     lines = text.splitlines(keepends=True)
@@ -136,7 +136,7 @@ def read_table(text: str, *, delimiter: str | None = None) -> Table:
     shown = min(width, MAX_COLUMNS)
     cells = [tuple(_cell(row, column) for column in range(shown)) for row in rows]
     head = cells[0] if cells else ()
-    return Table(head, tuple(cells[1:]), delimiter, more_rows, width > MAX_COLUMNS)
+    return TextTable(head, tuple(cells[1:]), delimiter, more_rows, width > MAX_COLUMNS)
 
 
 def _cell(row: list[str], column: int) -> str:

@@ -23,9 +23,9 @@ from podstead.core.identifiers import (
     subject_of,
 )
 from podstead.core.identity import Identity
-from podstead.storage.protocol import DocumentSource
+from podstead.storage.protocol import ChangeLog, DocumentSource
 from podstead.storage.records import ChangeType, LoggedChange, Metadata, Version
-from podstead.wac.decision import Reach
+from podstead.wac.decision import Audience
 from podstead.wac.effective import acl_paths
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode
@@ -97,14 +97,6 @@ class PastChanges:
 
     changes: Sequence[PastChange]
     before: int | None
-
-
-class ChangeLog(Protocol):
-    """The change log of a store."""
-
-    async def newest_sequence(self) -> int: ...
-
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
 
 
 class ActivityStore(DocumentSource, ChangeLog, Protocol):
@@ -282,7 +274,7 @@ _MAX_CHANGES: Final = 20_000
 """How many of the newest changes are remembered. The authors of older ones are not shown."""
 
 
-class MemberReach:
+class MemberAudiences:
     """Says how far the right to read each member reaches. The gate has decided about the members
     before."""
 
@@ -292,7 +284,7 @@ class MemberReach:
 
     async def of(
         self, agent: Identity | None, members: Sequence[Metadata]
-    ) -> Mapping[ResourcePath, Reach | None]:
+    ) -> Mapping[ResourcePath, Audience | None]:
         """How far reading reaches, as far as the agent may know, for members of one container.
 
         One read of the store finds which members have rules of their own; all others share the
@@ -302,16 +294,16 @@ class MemberReach:
             return {}
         paths = dict.fromkeys(path for each in members for path in acl_paths(each.path))
         snapshot = await self._store.read_metadata(paths)
-        reaches: dict[ResourcePath, Reach | None] = {}
-        inherited: Reach | None = None
+        reaches: dict[ResourcePath, Audience | None] = {}
+        inherited: Audience | None = None
         knows_inherited = False
         for member in members:
             path = member.path
             if snapshot[acl_of(path)] is not None:
-                reaches[path] = await self._gate.reach(agent, None, path, snapshot)
+                reaches[path] = await self._gate.audience(agent, None, path, snapshot)
                 continue
             if not knows_inherited:
-                inherited = await self._gate.reach(agent, None, path, snapshot)
+                inherited = await self._gate.audience(agent, None, path, snapshot)
                 knows_inherited = True
             reaches[path] = inherited
         return reaches

@@ -184,8 +184,8 @@ class Archives:
         """The archive of the container that the request is about, or of those of its members that
         are in ``only``. Further archives of one ``requester`` begin when others have ended.
 
-        Raises AccessDenied, NotAuthenticated, NotFound, MethodNotAllowed for a document, and
-        ServerTrouble. Iterating over the bytes may raise ServerTrouble: the archive is then
+        Raises AccessDenied, NotAuthenticated, NotFound, and MethodNotAllowed for a document.
+        Iterating over the bytes may raise ServerTrouble: the archive is then
         incomplete, and no program takes it for a whole one.
         """
         target = request.operation.target
@@ -198,9 +198,9 @@ class Archives:
             raise MethodNotAllowed(ResourceCodes.NO_CONTAINER, allow=allowed_methods(target))
         name = archive_name(segment_name(target).rstrip("/"), None)
         chunks = self._chunks(request, state.existing, name, only)
-        return Archive(f"{name}.zip", self._in_turn(requester, chunks))
+        return Archive(f"{name}.zip", self._within_limit(requester, chunks))
 
-    async def _in_turn(
+    async def _within_limit(
         self, requester: str, chunks: AsyncGenerator[bytes, None]
     ) -> AsyncIterator[bytes]:
         async with self._semaphores.by(requester), aclosing(chunks):

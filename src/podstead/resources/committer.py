@@ -14,9 +14,10 @@ pending writes and decides again.
 
 Locks of a process cost next to nothing, and suffice while writers of a resource rarely meet. Where
 they do, those of other processes are likely to be there, too, and every plan that one process makes
-while another writes is in vain. Therefore processes take turns at such a resource: the second
-writer there takes the turn, and those that follow within :data:`MAX_TURN_S` go on from its result.
-So does the first, where a write has just failed because another process was faster.
+while another writes is in vain. Therefore processes lock such a resource against each other: the
+second writer there acquires the lock of its process, and those that follow within
+:data:`MAX_PROCESS_LOCK_S` go on from its result. So does the first, where a write has just failed
+because another process was faster.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import InterprocessLock, ResourceStore
 from podstead.storage.records import Committed, Metadata, NoMembers, OverQuota, ResourceKind, Write
 
-MAX_TURN_S: Final = 0.05
-"""How long writers of this process join a turn at a resource that other processes write to."""
+MAX_PROCESS_LOCK_S: Final = 0.05
+"""How long writers of this process use one lock of a resource that other processes write to."""
 
-SHARED_S: Final = 1.0
-"""How long writers of this process and others keep taking turns after the last encounter."""
+CONTENDED_S: Final = 1.0
+"""How long a resource is locked among processes after they last met there."""
 
-MAX_SHARED: Final = 1024
+MAX_CONTENDED: Final = 1024
 """The number of resources remembered as written by other processes, too."""
 
 
@@ -73,14 +74,14 @@ class _Queue(msgspec.Struct):
     pending: int = 0
     chain: _Chain = msgspec.field(default_factory=_Chain)
     none_pending: asyncio.Event | None = None
-    turn: InterprocessLock | None = None
-    turn_until_s: float = 0.0
+    process_lock: InterprocessLock | None = None
+    process_lock_until_s: float = 0.0
 
     def release_interprocess(self) -> None:
         """Let the writers of other processes go on."""
-        if self.turn is not None:
-            self.turn.end()
-            self.turn = None
+        if self.process_lock is not None:
+            self.process_lock.end()
+            self.process_lock = None
 
 
 class WriteLock:
@@ -113,9 +114,9 @@ class WriteLock:
         except BaseException:  # cancelled while waiting: __aexit__ will not be called
             self._leave()
             raise
-        if self.was_contended or self._path in locks.shared:
+        if self.was_contended or self._path in locks.contended:
             try:
-                await self._take_turn()
+                await self._acquire_process_lock()
             except BaseException:
                 queue.lock.release()
                 self._leave()
@@ -151,15 +152,15 @@ class WriteLock:
         queue = self._queue
         queue.chain.expected = expected
         queue.pending += 1
-        if queue.turn is not None:
-            queue.turn.expect(queue.writers - queue.pending)
+        if queue.process_lock is not None:
+            queue.process_lock.expect(queue.writers - queue.pending)
         self._chain = queue.chain
         queue.lock.release()
 
     def keep(self) -> None:
         """Keep the lock until the write is stored, so that no other can share its commit."""
-        if self._queue.turn is not None:
-            self._queue.turn.expect(0)
+        if self._queue.process_lock is not None:
+            self._queue.process_lock.expect(0)
 
     def mark_committed(self) -> None:
         """Record that the write was committed.
@@ -171,36 +172,36 @@ class WriteLock:
 
     def mark_overtaken(self) -> None:
         """Record that the write failed because something else has been written before."""
-        self._locks.share(self._path)
+        self._locks.note_contention(self._path)
 
-    async def _take_turn(self) -> None:
-        """Wait for the writers of other processes, unless this process has the turn already."""
+    async def _acquire_process_lock(self) -> None:
+        """Wait for the writers of other processes, unless this process has the lock already."""
         queue, locks = self._queue, self._locks
         clock = asyncio.get_running_loop().time
-        if queue.turn is not None and clock() < queue.turn_until_s:
+        if queue.process_lock is not None and clock() < queue.process_lock_until_s:
             return
-        if not self.was_contended and clock() > locks.shared.get(self._path, 0.0):
-            locks.shared.pop(self._path, None)
+        if not self.was_contended and clock() > locks.contended.get(self._path, 0.0):
+            locks.contended.pop(self._path, None)
             return
-        turn = locks.turn_at(self._path)
-        if turn is None:
+        process_lock = locks.interprocess_lock(self._path)
+        if process_lock is None:
             return
-        # The next plan must not build on what was planned without this turn.
-        turn.expect(0)
+        # The next plan must not build on what was planned without this lock.
+        process_lock.expect(0)
         await self.wait_for_pending()
         queue.release_interprocess()
-        queue.turn = turn
-        if await turn.take():
-            locks.share(self._path)
-        self.was_contended = True  # the previous holder of the turn has probably written
-        queue.turn_until_s = clock() + MAX_TURN_S
+        queue.process_lock = process_lock
+        if await process_lock.take():
+            locks.note_contention(self._path)
+        self.was_contended = True  # the previous holder of the lock has probably written
+        queue.process_lock_until_s = clock() + MAX_PROCESS_LOCK_S
 
     def _end(self) -> None:
         """Release the lock, or take the write off the pending ones."""
         queue = self._queue
         if self._chain is None:  # not released early, so the lock is still held
-            if queue.turn is not None:  # others may wait for this write, which was not made
-                queue.turn.expect(max(0, queue.writers - 1 - queue.pending))
+            if queue.process_lock is not None:  # others may wait for this write, which failed
+                queue.process_lock.expect(max(0, queue.writers - 1 - queue.pending))
             queue.lock.release()
             return
         queue.pending -= 1
@@ -225,11 +226,14 @@ class WriteLock:
 class WriteLocks:
     """The write locks of a process, one queue for each resource that is being written."""
 
-    def __init__(self, turn_at: Callable[[ResourcePath], InterprocessLock | None]) -> None:
-        """``turn_at`` makes a lock among the writers of all processes, if there are several."""
-        self.turn_at = turn_at
+    def __init__(
+        self, interprocess_lock: Callable[[ResourcePath], InterprocessLock | None]
+    ) -> None:
+        """``interprocess_lock`` makes a lock among the writers of all processes, if there are
+        several."""
+        self.interprocess_lock = interprocess_lock
         self.queues: dict[ResourcePath, _Queue] = {}
-        self.shared: dict[ResourcePath, float] = {}
+        self.contended: dict[ResourcePath, float] = {}
         """Resources that other processes write to, and how long to expect that, by the clock of the
         loop."""
 
@@ -237,11 +241,11 @@ class WriteLocks:
         """A lock on the resource, which is acquired by entering its context."""
         return WriteLock(self, path)
 
-    def share(self, path: ResourcePath) -> None:
-        """From now on and for a while, take turns with other processes at this resource."""
-        if len(self.shared) >= MAX_SHARED:
-            self.shared.clear()
-        self.shared[path] = asyncio.get_running_loop().time() + SHARED_S
+    def note_contention(self, path: ResourcePath) -> None:
+        """From now on and for a while, lock this resource against other processes, too."""
+        if len(self.contended) >= MAX_CONTENDED:
+            self.contended.clear()
+        self.contended[path] = asyncio.get_running_loop().time() + CONTENDED_S
 
 
 class AclListener(Protocol):
@@ -271,8 +275,8 @@ class WriteObserver(Protocol):
 
 
 MAX_ATTEMPTS = 64
-"""How often an operation is attempted. Writers of one process take turns, so only writers in other
-workers can intervene, and each time that happens one of them has succeeded."""
+"""How often an operation is attempted. Writers of one process wait for each other, so only writers
+in other workers can intervene, and each time that happens one of them has succeeded."""
 
 Admit = Callable[[ResourceRequest, Metadata | None], Awaitable[TargetState]]
 """Reads the state of the target, authorizes the request and evaluates its conditional headers. The

@@ -212,12 +212,10 @@ class ContentValidator:
         sent = received.body
         document, after = None, EMPTY_DATASET
         if received.rdf is not None:
-            received, document = await self._understand(
-                state, received, received.rdf, posted=posted
-            )
+            received, document = await self._parse(state, received, received.rdf, posted=posted)
         content = Content(received.content_type, received.body)
         if document is not None:
-            content, after = await self._fit(state, content, document)
+            content, after = await self._validate_kind(state, content, document)
         await self._identity_changes.check(request, state, after, version)
         if content.body is not sent:
             await self._store.discard(sent)  # the write will not use it
@@ -244,7 +242,7 @@ class ContentValidator:
         content = Content(media_type, InlineBody(turtle))
         after = document.dataset
         if auxiliary_kind(path) is Auxiliary.ACL:
-            self._check_rules(state, content, document)
+            self._check_acl(state, content, document)
         await self._identity_changes.check(request, state, after, version, before=before)
         return await self._with_records(state, content, after)
 
@@ -280,7 +278,7 @@ class ContentValidator:
             return content
         return replace(content, derived=await self.records_of(state.stored_path, after))
 
-    async def _understand(
+    async def _parse(
         self, state: TargetState, received: ReceivedBody, rdf: bytes, *, posted: bool
     ) -> tuple[ReceivedBody, Document | None]:
         """The body, repaired where that is allowed, and its document.
@@ -291,9 +289,9 @@ class ContentValidator:
         try:
             return received, await self._documents.parse(rdf, received.content_type, path=path)
         except UnknownContext as unknown:
-            if _must_be_understood(state) and isinstance(unknown, UnavailableContext):
+            if _must_be_parsed(state) and isinstance(unknown, UnavailableContext):
                 raise
-            if _must_be_understood(state):
+            if _must_be_parsed(state):
                 raise BadRequest(RdfCodes.UNKNOWN_CONTEXT, address=unknown.url) from unknown
             return received, None
         except MalformedRdf:
@@ -306,20 +304,20 @@ class ContentValidator:
         received = replace(received, rdf=mended, body=InlineBody(mended))
         return received, await self._documents.parse(mended, received.content_type, path=path)
 
-    async def _fit(
+    async def _validate_kind(
         self, state: TargetState, content: Content, document: Document
     ) -> tuple[Content, Dataset]:
         """The content to store and its triples, after the checks that the kind of resource
         needs."""
         path = state.stored_path
         if auxiliary_kind(path) is Auxiliary.ACL:
-            self._check_rules(state, content, document)
+            self._check_acl(state, content, document)
             return content, document.dataset
         if is_container(path):
-            return await self._fit_container(state, content, document)
+            return await self._validate_container(state, content, document)
         return content, document.dataset
 
-    def _check_rules(self, state: TargetState, content: Content, document: Document) -> None:
+    def _check_acl(self, state: TargetState, content: Content, document: Document) -> None:
         """Refuse an ACL that must not be stored (W-4). Raises Conflict, BadRequest, RdfTooLarge."""
         check_acl_size(content.body.size_bytes)
         check_storable(
@@ -328,7 +326,7 @@ class ContentValidator:
             of_storage_root=storage_root(state.stored_path) == state.subject,
         )
 
-    async def _fit_container(
+    async def _validate_container(
         self, state: TargetState, content: Content, document: Document
     ) -> tuple[Content, Dataset]:
         """Keep only the container's own triples, and drop those of the server (C-12, C-13).
@@ -408,7 +406,7 @@ def _is_there(metadata: Metadata | None) -> bool:
     return metadata is not None and metadata.kind.is_member
 
 
-def _must_be_understood(state: TargetState) -> bool:
+def _must_be_parsed(state: TargetState) -> bool:
     path = state.stored_path
     return is_container(path) or auxiliary_kind(path) is Auxiliary.ACL
 

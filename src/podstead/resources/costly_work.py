@@ -90,7 +90,7 @@ class AgentSemaphores:
         """``at_once`` operations of one agent run at once. With a ``base_url``, agents of other
         servers share the limit of their network."""
         self._base_url = base_url
-        self._turns = KeyedSemaphores(at_once)
+        self._semaphores = KeyedSemaphores(at_once)
 
     @asynccontextmanager
     async def of(self, agent: Identity | None) -> AsyncIterator[None]:
@@ -101,7 +101,7 @@ class AgentSemaphores:
     @asynccontextmanager
     async def by(self, key: str) -> AsyncIterator[None]:
         """Wait for a turn under the key. Raises RateLimited if too many are waiting under it."""
-        if self._turns.count(key) >= MAX_WAITING:
+        if self._semaphores.count(key) >= MAX_WAITING:
             raise RateLimited(retry_after_s=_RETRY_AFTER_S)
-        async with self._turns.take(key):
+        async with self._semaphores.take(key):
             yield

@@ -138,6 +138,6 @@ class ResourceRequest(msgspec.Struct):
             )
 
     @property
-    def lasting(self) -> bool:
+    def cacheable(self) -> bool:
         """Whether the response to the same request changes only when the store does."""
-        return self.grant is not None and self.grant.lasting
+        return self.grant is not None and self.grant.cacheable

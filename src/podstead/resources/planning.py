@@ -329,8 +329,6 @@ class WriteHook(Protocol):
     async def of(self, path: ResourcePath, content: Dataset) -> Changes[None]:
         """The record changes for giving the document at the path this content, which is empty if
         the document is deleted.
-
-        Raises StorageError.
         """
 
 
@@ -349,7 +347,7 @@ class ContainerHook(Protocol):
         self, root: ResourcePath, renamed: Callable[[ResourcePath], ResourcePath]
     ) -> Changes[None]:
         """The record changes for renaming the pod with this root container; ``renamed`` gives the
-        new path of each resource. Raises StorageError."""
+        new path of each resource."""
 
 
 def has_hook(hooks: Sequence[WriteHook], path: ResourcePath) -> bool:

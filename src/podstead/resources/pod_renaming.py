@@ -2,7 +2,7 @@
 
 All resources move to the new root container with their versions of content, dates, access rules and
 descriptions; names of the pod in RDF become the new ones, and so does the WebID. The old name stays
-taken and refers to the new one (:mod:`podstead.storage.pod_tombstones`), so that requests for the
+taken and refers to the new one (:mod:`podstead.storage.pods`), so that requests for the
 old URLs are redirected. The preconditions of the write are the state that it was planned on, so
 nobody sees a partial state, and no concurrent write is lost.
 
@@ -32,7 +32,7 @@ from podstead.resources.planning import ContainerHook, WriteHook, derived_record
 from podstead.resources.renaming import NameMapping, renamed_document
 from podstead.storage.codes import StorageCodes
 from podstead.storage.document_reader import Superseded
-from podstead.storage.pod_tombstones import new_name_of, pod_tombstone, put_tombstone
+from podstead.storage.pods import new_name_of, pod_tombstone, put_tombstone, revocations
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     Absent,
@@ -62,7 +62,6 @@ from podstead.storage.records import (
     Write,
 )
 from podstead.storage.state import folded
-from podstead.storage.tokens import revocations
 
 MAX_RENAMED: Final = 50_000
 """How many resources one write moves, including access rules and descriptions."""

@@ -93,7 +93,7 @@ class RenderingCache:
             self._last_large = key, content
 
 
-_Turn = tuple[RenderingKey, str, str | None]
+_ConversionKey = tuple[RenderingKey, str, str | None]
 """A conversion and its requester."""
 
 
@@ -103,7 +103,7 @@ class Representations:
     def __init__(self, documents: Documents, renderings: RenderingCache) -> None:
         self._documents = documents
         self._renderings = renderings
-        self._converting: dict[_Turn, asyncio.Task[bytes]] = {}
+        self._converting: dict[_ConversionKey, asyncio.Task[bytes]] = {}
 
     def choose(self, metadata: Metadata, accept: str | None, *, as_listing: bool) -> str:
         """The media type of the representation; ``as_listing`` for a container itself.
@@ -159,24 +159,26 @@ class Representations:
         if cached is None:
             if head:
                 return Representation(media_type, None, None)
-            cached = await self._together(key, metadata, media_type, path)
+            cached = await self._convert_once(key, metadata, media_type, path)
         return Representation(media_type, cached, len(cached))
 
-    async def _together(
+    async def _convert_once(
         self, key: RenderingKey, metadata: Metadata, media_type: str, path: ResourcePath
     ) -> bytes:
         """Convert a document once for all concurrent requests of one requester. The end of one
         request does not end it for the others."""
-        turn = key, requester(), requester_agent()
-        converting = self._converting.get(turn)
+        conversion_key = key, requester(), requester_agent()
+        converting = self._converting.get(conversion_key)
         if converting is None:
             converting = asyncio.create_task(self._convert(key, metadata, media_type, path))
-            self._converting[turn] = converting
-            converting.add_done_callback(partial(self._converted_once, turn))
+            self._converting[conversion_key] = converting
+            converting.add_done_callback(partial(self._conversion_done, conversion_key))
         return await asyncio.shield(converting)
 
-    def _converted_once(self, turn: _Turn, converting: asyncio.Task[bytes]) -> None:
-        del self._converting[turn]
+    def _conversion_done(
+        self, conversion_key: _ConversionKey, converting: asyncio.Task[bytes]
+    ) -> None:
+        del self._converting[conversion_key]
         if not converting.cancelled():
             converting.exception()  # perhaps no request is left to receive it
 

@@ -150,15 +150,15 @@ class ResourceService:
         grant = await self._gate.grant_on_description(
             request.agent, request.operation.origin, state.target, state.snapshot
         )
-        lasting = held.lasting and grant.lasting
-        request.set_grant(state, replace(held, lasting=lasting))
+        cacheable = held.cacheable and grant.cacheable
+        request.set_grant(state, replace(held, cacheable=cacheable))
         return grant.allows(modes.Mode.READ)
 
     async def members(
         self, request: ResourceRequest, *, after: ResourcePath | None = None, limit: int
     ) -> ListedMembers:
         """Up to ``limit`` members of a container in the order of their paths, after ``after``, for
-        those who may read the container. Raises RequestRefused and ServerTrouble."""
+        those who may read the container. Raises RequestRefused."""
         target = request.operation.target
         state = await self._read_state(request, target)
         await request.authorize(self._gate, state, modes.for_read(target))
@@ -169,8 +169,7 @@ class ResourceService:
         return ListedMembers(container, members)
 
     async def contents(self, request: ResourceRequest) -> TreeContents:
-        """How much the target contains, with everything below it. Raises RequestRefused and
-        ServerTrouble."""
+        """How much the target contains, with everything below it. Raises RequestRefused."""
         return await self._trees.contents(request)
 
     async def _absent(self, request: ResourceRequest, state: TargetState) -> Outcome:

@@ -20,7 +20,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import RDF_TYPES, essence
 from podstead.resources.trees import tree_pages
-from podstead.storage.pod_quotas import PodQuotas
+from podstead.storage.capacity import PodQuotas
 from podstead.storage.protocol import Store
 from podstead.storage.records import Metadata
 from podstead.wac.gate import Gate
@@ -29,13 +29,13 @@ STEP_RESOURCES: Final = 1_000
 MAX_RESOURCES: Final = 200_000
 """How many resources are counted; of a larger pod, the page shows a part."""
 LARGEST: Final = 20
-_KEPT_MS: Final = 60_000
+_CACHED_MS: Final = 60_000
 _LARGE_POD: Final = 5_000
 """Counting fewer resources takes some milliseconds, so their count is always current."""
 _CACHED_PODS: Final = 256
 
 
-class Family(Enum):
+class MediaCategory(Enum):
     """The kinds of content that people distinguish."""
 
     IMAGE = "image"
@@ -59,16 +59,16 @@ _DOCUMENT_PREFIXES: Final = (
 )
 
 
-def family_of(media_type: str) -> Family:
+def category_of(media_type: str) -> MediaCategory:
     """The kind of a media type without parameters."""
     if media_type in RDF_TYPES:
-        return Family.DATA
+        return MediaCategory.DATA
     top = media_type.partition("/")[0]
     if top in ("image", "video", "audio"):
-        return Family(top)
+        return MediaCategory(top)
     if media_type in _DOCUMENT_TYPES or media_type.startswith(_DOCUMENT_PREFIXES):
-        return Family.DOCUMENT
-    return Family.OTHER
+        return MediaCategory.DOCUMENT
+    return MediaCategory.OTHER
 
 
 @dataclass(slots=True)
@@ -86,7 +86,9 @@ class Breakdown:
     at_ms: int
     folders: dict[ResourcePath, UsedSpace] = field(default_factory=lambda: defaultdict(UsedSpace))
     """By direct child container; documents in none are counted under the container's own path."""
-    families: dict[Family, UsedSpace] = field(default_factory=lambda: defaultdict(UsedSpace))
+    categories: dict[MediaCategory, UsedSpace] = field(
+        default_factory=lambda: defaultdict(UsedSpace)
+    )
     largest: Sequence[Metadata] = ()
     counted: int = 0
     is_complete: bool = True
@@ -140,7 +142,7 @@ class PodUsage:
         state, now_ms = self._store.data_version(), self._clock.now_ms()
         if root in self._cached:
             counted_at, cached = self._cached[root]
-            is_recent = cached.counted > _LARGE_POD and now_ms - cached.at_ms < _KEPT_MS
+            is_recent = cached.counted > _LARGE_POD and now_ms - cached.at_ms < _CACHED_MS
             if is_recent or (state is not None and state == counted_at):
                 return cached
         running = self._counting.get(root)
@@ -179,7 +181,7 @@ def _add(breakdown: Breakdown, resource: Metadata, root: ResourcePath) -> None:
     place = ResourcePath(root + folder + slash) if slash else root
     for share in (
         breakdown.folders[place],
-        breakdown.families[family_of(essence(resource.content_type))],
+        breakdown.categories[category_of(essence(resource.content_type))],
     ):
         share.size_bytes += resource.size_bytes
         share.resources += 1

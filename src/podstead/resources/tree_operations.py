@@ -123,7 +123,7 @@ class Trees:
     async def transfer(self, request: ResourceRequest) -> Outcome:
         """Copy or move the target of the request to its destination.
 
-        Raises RequestRefused, among others Conflict if the tree keeps changing, and ServerTrouble.
+        Raises RequestRefused, among others Conflict if the tree keeps changing.
         """
         transfer = _transfer_of(request)
         async with self._semaphores.of(request.agent):
@@ -172,7 +172,7 @@ class Trees:
     async def contents(self, request: ResourceRequest) -> TreeContents:
         """How much the target contains, as far as the agent may read it.
 
-        Raises AccessDenied, NotAuthenticated, NotFound, and ServerTrouble.
+        Raises AccessDenied, NotAuthenticated and NotFound.
         """
         async with self._semaphores.of(request.agent):
             return await self._contents(request)

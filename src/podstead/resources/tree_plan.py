@@ -76,7 +76,7 @@ class _NewContent(msgspec.Struct, frozen=True):
     read: bytes | None = None
 
 
-class _Draft(msgspec.Struct):
+class _WriteBuilder(msgspec.Struct):
     """The parts of a write that is being planned."""
 
     puts: list[Put] = msgspec.field(default_factory=list)
@@ -113,25 +113,25 @@ class TreePlanner:
         Raises Superseded if something has changed since the state was read, AccessDenied or
         NotAuthenticated for a change of statements of identity that the agent may not make.
         """
-        draft = _Draft(preconditions=_tree_preconditions(transfer.tree, state))
-        draft.preconditions += _destination_preconditions(transfer, state)
+        builder = _WriteBuilder(preconditions=_tree_preconditions(transfer.tree, state))
+        builder.preconditions += _destination_preconditions(transfer, state)
         try:
-            await self._fill(draft, request, transfer, state, new_version.version)
+            await self._fill(builder, request, transfer, state, new_version.version)
         except BaseException:
-            await self.discard(draft.staged)
+            await self.discard(builder.staged)
             raise
-        return _planned(draft, new_version, request.agent)
+        return _planned(builder, new_version, request.agent)
 
     async def plan_deletion(
         self, request: ResourceRequest, state: TreeState, new_version: NewVersion
     ) -> PlannedTree:
         """The write that deletes the whole tree. Raises as :meth:`plan_transfer` does."""
         tree = Tree(request.operation.target)
-        draft = _Draft(preconditions=_tree_preconditions(tree, state))
-        await self._delete(draft, request, state, list(reversed(state.resources)))
+        builder = _WriteBuilder(preconditions=_tree_preconditions(tree, state))
+        await self._delete(builder, request, state, list(reversed(state.resources)))
         containers = (container.path for container in state.containers)
-        draft.records += self._content_validator.records_of_containers(containers)
-        return _planned(draft, new_version, request.agent)
+        builder.records += self._content_validator.records_of_containers(containers)
+        return _planned(builder, new_version, request.agent)
 
     async def discard(self, staged: Sequence[StagedBlob]) -> None:
         """Remove the staged bodies that were not committed."""
@@ -140,7 +140,7 @@ class TreePlanner:
 
     async def _fill(
         self,
-        draft: _Draft,
+        builder: _WriteBuilder,
         request: ResourceRequest,
         transfer: TreeTransfer,
         state: TreeState,
@@ -150,7 +150,7 @@ class TreePlanner:
         if not transfer.moves:
             large = [each for each in state.resources if each.kind is not ResourceKind.ACL]
             copies = await self._staged_copies(large)
-            draft.staged += copies.values()
+            builder.staged += copies.values()
         left_behind = await self._rules_left_behind(request, transfer, state)
         for index, each in enumerate(state.resources):
             if index % _RESOURCES_AT_ONCE == 0:
@@ -159,14 +159,14 @@ class TreePlanner:
                 continue
             content = await self._content(transfer, each, copies.get(each.path))
             if isinstance(content.body, StagedBlob) and each.path not in copies:
-                draft.staged.append(content.body)
+                builder.staged.append(content.body)
             put = _put(transfer, state, each, content)
-            draft.puts.append(put)
+            builder.puts.append(put)
             after = partial(self._dataset, each, put, content)
             await self._note(
-                draft, request, TargetState(put.path, state), put, after=after, version=version
+                builder, request, TargetState(put.path, state), put, after=after, version=version
             )
-        created = {put.path for put in draft.puts}
+        created = {put.path for put in builder.puts}
         gone = [
             *(each for each in reversed(state.resources) if transfer.moves),
             *(
@@ -175,7 +175,7 @@ class TreePlanner:
                 if each.path not in created
             ),
         ]
-        await self._delete(draft, request, state, gone)
+        await self._delete(builder, request, state, gone)
 
     async def _staged_copies(
         self, resources: Sequence[Metadata]
@@ -192,7 +192,7 @@ class TreePlanner:
 
     async def _delete(
         self,
-        draft: _Draft,
+        builder: _WriteBuilder,
         request: ResourceRequest,
         state: TreeState,
         gone: Sequence[Metadata],
@@ -200,9 +200,9 @@ class TreePlanner:
         for index, each in enumerate(gone):
             if index % _RESOURCES_AT_ONCE == 0:
                 await asyncio.sleep(0)
-            draft.deletes.append(each.path)
+            builder.deletes.append(each.path)
             target = TargetState(each.path, state)
-            await self._note(draft, request, target, None, after=_nothing, version=None)
+            await self._note(builder, request, target, None, after=_nothing, version=None)
 
     async def _rules_left_behind(
         self, request: ResourceRequest, transfer: TreeTransfer, state: TreeState
@@ -270,7 +270,7 @@ class TreePlanner:
 
     async def _note(
         self,
-        draft: _Draft,
+        builder: _WriteBuilder,
         request: ResourceRequest,
         target: TargetState,
         put: Put | None,
@@ -285,32 +285,32 @@ class TreePlanner:
         existing = target.existing
         if not any(each is not None and is_rdf(each.content_type) for each in (existing, put)):
             return
-        draft.preconditions += await self._identity_changes.preconditions(
+        builder.preconditions += await self._identity_changes.preconditions(
             request, target, after, version
         )
         if self._content_validator.keeps_records(target.stored_path):
             derived = await self._content_validator.records_of(target.stored_path, await after())
-            draft.records += derived.records
-            draft.preconditions += derived.preconditions
+            builder.records += derived.records
+            builder.preconditions += derived.preconditions
 
 
-def _planned(draft: _Draft, new_version: NewVersion, by: Identity | None) -> PlannedTree:
+def _planned(builder: _WriteBuilder, new_version: NewVersion, by: Identity | None) -> PlannedTree:
     agent = None if by is None else by.iri
     created = (
         Change(put.path, ChangeType.CREATE if put.creates else ChangeType.UPDATE, agent)
-        for put in draft.puts
+        for put in builder.puts
     )
-    deleted = (Change(path, ChangeType.DELETE, agent) for path in draft.deletes)
+    deleted = (Change(path, ChangeType.DELETE, agent) for path in builder.deletes)
     write = Write(
         version=new_version.version,
         at_ms=new_version.at_ms,
-        preconditions=tuple(draft.preconditions),
-        puts=tuple(draft.puts),
-        deletes=tuple(draft.deletes),
-        records=tuple(draft.records),
+        preconditions=tuple(builder.preconditions),
+        puts=tuple(builder.puts),
+        deletes=tuple(builder.deletes),
+        records=tuple(builder.records),
         changes=(*created, *deleted),
     )
-    return PlannedTree(write, tuple(draft.staged))
+    return PlannedTree(write, tuple(builder.staged))
 
 
 def _tree_preconditions(tree: Tree, state: TreeState) -> list[Precondition]:

@@ -23,9 +23,8 @@ from podstead.core.operation import RequestBody
 from podstead.core.value import Value
 from podstead.resources.codes import ResourceCodes
 from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import HeldDraft
-from podstead.storage.record_store import Contention, RecordStore
-from podstead.storage.registry import Versioned
+from podstead.storage.protocol import UploadDraft
+from podstead.storage.record_store import Contention, RecordStore, Versioned
 from podstead.storage.uploads import UPLOADS, UploadRecord
 
 LIFETIME_MS: Final = 24 * 60 * 60 * 1000
@@ -50,7 +49,7 @@ class Progress:
     """One request that appends to an upload."""
 
     def __init__(
-        self, stored: Versioned[UploadRecord], draft: HeldDraft, records: RecordStore
+        self, stored: Versioned[UploadRecord], draft: UploadDraft, records: RecordStore
     ) -> None:
         self.stored = stored
         self.arrived_bytes = stored.value.offset_bytes

@@ -46,9 +46,8 @@ from podstead.resources.upload_progress import (
     Progress,
 )
 from podstead.storage.capacity import StorageCapacity
-from podstead.storage.protocol import HeldDraft
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.protocol import UploadDraft
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.uploads import FINISHED_UPLOADS, UPLOADS, DraftGone, UploadRecord
 
 logger = logging.getLogger("podstead.resources")
@@ -262,7 +261,7 @@ class UploadService:
         self,
         upload: str,
         progress: Progress,
-        draft: HeldDraft,
+        draft: UploadDraft,
         agent: Identity | None,
         origin: str | None,
     ) -> UploadState:
@@ -290,7 +289,7 @@ class UploadService:
     @asynccontextmanager
     async def _held(
         self, upload: str, agent: Identity | None
-    ) -> AsyncIterator[tuple[Versioned[UploadRecord], HeldDraft | None]]:
+    ) -> AsyncIterator[tuple[Versioned[UploadRecord], UploadDraft | None]]:
         """The record and the draft, which no other request uses meanwhile; a finished upload has
         no draft. Raises NotFound."""
         key = _key(upload)

@@ -17,17 +17,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypedDict, Typ
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.histogram import Histogram
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.blobs.bodies import ContentBody
-from podstead.storage.blobs.body_store import BodyMissing, BodyStore, BodyStoreFactory
+from podstead.storage.blobs.body_store import BodyMissing, BodyStore, BodyStoreFactory, ContentBody
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
 from podstead.storage.buckets import BucketRate
-from podstead.storage.commit_figures import CommitFigures
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.maintenance import Maintenance
 from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import UploadDrafts
+from podstead.storage.protocol import CommitFigures, UploadDrafts
 from podstead.storage.records import (
     Body,
     Entry,

@@ -7,14 +7,39 @@ or fills the disk with bodies that cannot be committed.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from podstead.core.errors import DiskFull, QuotaExceeded
 from podstead.core.identifiers import ResourcePath
 from podstead.core.operation import RequestBody
 from podstead.storage.disk_space import DiskSpace
-from podstead.storage.pod_quotas import PodQuotas
 from podstead.storage.protocol import PodRegistry
+from podstead.storage.records import PodRecord
+
+
+class PodRecords(Protocol):
+    """Reads the records of pods; every store does, from memory where nothing has changed."""
+
+    async def read_pod(self, name: str) -> PodRecord | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PodQuotas:
+    """Finds quotas; 0 means none."""
+
+    pods: PodRecords
+    default_bytes: int
+    """The quota of each pod that has none of its own."""
+
+    async def of(self, storage: ResourcePath | None) -> int:
+        """The quota of the storage with that root container. Raises StorageError."""
+        if storage is None:
+            return 0
+        pod = await self.pods.read_pod(storage.strip("/"))
+        if pod is None or pod.quota_bytes is None:
+            return self.default_bytes
+        return pod.quota_bytes
 
 
 class StorageCapacity:

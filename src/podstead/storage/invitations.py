@@ -15,9 +15,8 @@ import msgspec
 
 from podstead.core.errors import AccessDenied, NotFound
 from podstead.storage.codes import StorageCodes
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore, Versioned, secret_key
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import RecordKind, Versioned, secret_key
 
 MAX_USES: Final = 10_000
 MAX_DAYS: Final = 3650

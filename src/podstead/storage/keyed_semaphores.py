@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 
-class _Line(msgspec.Struct, eq=False):
+class _Waiters(msgspec.Struct, eq=False):
     free: asyncio.Semaphore
     count: int = 0
 
@@ -19,22 +19,22 @@ class KeyedSemaphores:
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
-        self._lines: dict[str, _Line] = {}
+        self._waiters: dict[str, _Waiters] = {}
 
     def count(self, key: str) -> int:
         """How many have a turn or wait for one."""
-        line = self._lines.get(key)
-        return 0 if line is None else line.count
+        waiters = self._waiters.get(key)
+        return 0 if waiters is None else waiters.count
 
     @asynccontextmanager
     async def take(self, key: str) -> AsyncIterator[None]:
         """Wait for a turn, which lasts until the context is left."""
-        line = self._lines.setdefault(key, _Line(asyncio.Semaphore(self._at_once)))
-        line.count += 1
+        waiters = self._waiters.setdefault(key, _Waiters(asyncio.Semaphore(self._at_once)))
+        waiters.count += 1
         try:
-            async with line.free:
+            async with waiters.free:
                 yield
         finally:
-            line.count -= 1
-            if not line.count:
-                del self._lines[key]
+            waiters.count -= 1
+            if not waiters.count:
+                del self._waiters[key]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from podstead.core.errors import StorageError
-from podstead.storage.private_files import sync_directory, write_private
+from podstead.storage.files import sync_directory, write_private
 
 Result = TypeVar("Result")
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Protocol
 
+import msgspec
+
+from podstead.core.histogram import Histogram
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.commit_figures import CommitFigures
 from podstead.storage.dependencies import ReadAhead
 from podstead.storage.open_body import OpenBody
 from podstead.storage.records import (
@@ -33,9 +36,26 @@ from podstead.storage.records import (
 )
 from podstead.storage.schema import Row
 
-if TYPE_CHECKING:  # for commands only
-    from podstead.storage.compaction import Compaction
+if TYPE_CHECKING:
     from podstead.storage.inspection import Inspection
+
+
+BATCH_BOUNDS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
+COMMIT_BOUNDS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
+
+
+class CommitFigures(msgspec.Struct, frozen=True):
+    """What a process has committed: transactions, each with one or more writes.
+
+    ``waiting`` is the number of writes that wait for theirs.
+    """
+
+    waiting: int
+    sizes: Histogram
+    """The number of writes of each transaction."""
+    durations_s: Histogram
+    """How long each transaction waited for the disk."""
+
 
 Snapshot = Mapping[ResourcePath, Metadata | None]
 """The metadata of several paths in one snapshot of the store; ``None`` if nothing is stored."""
@@ -84,7 +104,23 @@ class InterprocessLock(Protocol):
         """End the turn, or give up the place. Idempotent."""
 
 
-class ResourceStore(DocumentSource, Protocol):
+class ChangeLog(Protocol):
+    """The change log of a store."""
+
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
+        """The rows of the change log after this sequence number, in order. Raises StorageError."""
+
+    async def newest_sequence(self) -> int:
+        """The sequence number of the newest row ever added to the change log, 0 if there was none.
+
+        Raises StorageError.
+        """
+
+    def listen(self) -> ChangeSignal:
+        """Start listening for new rows of the change log, from any process."""
+
+
+class ResourceStore(DocumentSource, ChangeLog, Protocol):
     """Resources, their bodies and the change log."""
 
     def data_version(self) -> int | None:
@@ -177,9 +213,6 @@ class ResourceStore(DocumentSource, Protocol):
         """A turn to write to the resource, which saves processes from writing to it at the same
         time; ``None`` if the engine has none. The outcome of writes does not depend on it."""
 
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
-        """The rows of the change log after this sequence number, in order. Raises StorageError."""
-
     async def changes_before(
         self, sequence: int, *, first: int, below: ResourcePath, limit: int
     ) -> Sequence[LoggedChange]:
@@ -188,15 +221,6 @@ class ResourceStore(DocumentSource, Protocol):
         Their sequence numbers are less than ``sequence`` and at least ``first``: every row between
         is read, since the log has no order by path. Raises StorageError.
         """
-
-    async def newest_sequence(self) -> int:
-        """The sequence number of the newest row ever added to the change log, 0 if there was none.
-
-        Raises StorageError.
-        """
-
-    def listen(self) -> ChangeSignal:
-        """Start listening for new rows of the change log, from any process."""
 
     async def deleted_acls(
         self, write: Version, paths: Iterable[ResourcePath]
@@ -321,7 +345,7 @@ class ReplayCache(Protocol):
         """Whether ``key`` has been used. Raises StorageError, Overloaded."""
 
 
-class HeldDraft(Protocol):
+class UploadDraft(Protocol):
     """The draft of an upload, which no other request uses. Calls must not overlap."""
 
     def open(self, size_bytes: int) -> OpenBody:
@@ -353,7 +377,7 @@ class UploadDrafts(Protocol):
     async def create(self, name: str) -> None:
         """Create an empty draft. Raises StorageError."""
 
-    def hold(self, name: str) -> AbstractAsyncContextManager[HeldDraft]:
+    def hold(self, name: str) -> AbstractAsyncContextManager[UploadDraft]:
         """Lock a draft.
 
         Raises :class:`~podstead.storage.uploads.DraftGone`, Overloaded if it stays locked, and
@@ -385,8 +409,11 @@ class Store(
     def uploads(self) -> UploadDrafts:
         """The drafts of resumable uploads."""
 
-    async def open(self) -> None:
-        """Open for this process; the schema must already be current. Raises StorageError."""
+    async def open(self, *, for_reading: bool = False) -> None:
+        """Open for this process; the schema must already be current. Raises StorageError.
+
+        A store that is open ``for_reading`` opens what writes need with the first of them.
+        """
 
     async def close(self) -> None:
         """Finish pending writes and release all resources."""
@@ -438,3 +465,19 @@ class Store(
         That is: unreferenced blobs that nobody reads, drafts after their grace period, the rest of
         deleted pods, full rate buckets, expired uses and entries, and old rows of the change log.
         """
+
+
+class Compaction(Enum):
+    """What compacting did to the file or files that the records are in."""
+
+    REWRITTEN = "rewritten"
+    """They were written anew, as small as possible."""
+    SHRUNK = "shrunk"
+    """Free parts were given back, while other processes went on using them."""
+    VACUUMED = "vacuumed"
+    """What was free was made available for new content; files of the database become smaller only
+    where the free space is at their end."""
+    NEEDS_TO_BE_ALONE = "needs-to-be-alone"
+    """They can only be made smaller while no server runs."""
+    NEEDS_SPACE = "needs-space"
+    """There is not enough free space for a second copy; free parts were given back."""

@@ -7,13 +7,14 @@ applies the whole write atomically, or changes nothing. For the operations see `
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NewType
 
 from podstead.core.clock import Randomness
 from podstead.core.identifiers import ResourcePath
 from podstead.core.value import Value
-from podstead.storage.schema import Row, Table, check_values
+from podstead.storage.schema import Row, SqlTable, check_values
 
 Version = NewType("Version", str)
 """An opaque identifier that is new with every write of a resource: 16 random hex digits.
@@ -251,7 +252,7 @@ class PodRemoval(Value):
     path of its root container, and all entries of ``entry_owner``.
 
     ``agent`` is the IRI of the agent that removes it, ``None`` for the operator; ``at_ms`` is in
-    Unix milliseconds. The name remains taken (``pod_tombstones.py``).
+    Unix milliseconds. The name remains taken (``pods.py``).
     """
 
     name: str
@@ -298,11 +299,12 @@ class DropEntry(Value):
     entry: EntryId
 
 
-class PutRow(Value):
+@dataclass(frozen=True, slots=True)
+class PutRow:
     """Create or replace a row of a feature's table (:mod:`podstead.storage.schema`); ``values`` are
     those of all columns. Raises ValueError if they are no row of it."""
 
-    table: Table
+    table: SqlTable
     values: Row
 
     def __post_init__(self) -> None:
@@ -314,10 +316,11 @@ class PutRow(Value):
         return self.table.key_of(self.values)
 
 
-class DropRow(Value):
+@dataclass(frozen=True, slots=True)
+class DropRow:
     """Remove the row with that key from a feature's table, if there is one."""
 
-    table: Table
+    table: SqlTable
     key: Row
 
     def __post_init__(self) -> None:

@@ -16,11 +16,11 @@ from typing import Final
 import msgspec
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.pod_tombstones import pod_tombstone
+from podstead.storage.pods import pod_tombstone
 from podstead.storage.records import PodRemoval
 from podstead.storage.schema import Row, feature_tables
 from podstead.storage.state import folded
-from podstead.storage.steps import Statement, Steps, ask, do
+from podstead.storage.steps import SqlStatement, Steps, query, run_sql
 
 BATCH_ROWS: Final = 500
 """The maximum number of resources that one transaction removes."""
@@ -64,29 +64,29 @@ class PodRemovals(ABC):
         name = folded(removal.name)
         if not (yield from self._lock_pod(name)):
             return False
-        deleted = yield ask(_DELETE_POD, name)
+        deleted = yield query(_DELETE_POD, name)
         if not deleted:
             return False
         ((pod, root),) = deleted
-        yield do(_DELETE_STORAGE, root)
-        yield do(_DELETE_CHARGES, root)
-        yield do(_DELETE_TOKENS, pod)
+        yield run_sql(_DELETE_STORAGE, root)
+        yield run_sql(_DELETE_CHARGES, root)
+        yield run_sql(_DELETE_TOKENS, pod)
         for table in feature_tables():
             if table.storage is not None:
-                yield do(table.delete_rows, root)
+                yield run_sql(table.delete_rows, root)
         for owner in (root, removal.entry_owner):
             if owner is not None:
-                yield do(_DELETE_ENTRIES_OF, owner)
+                yield run_sql(_DELETE_ENTRIES_OF, owner)
         pending = PendingRemoval(root, removal.version, removal.at_ms, removal.agent)
         yield from self._drop_acls(pending)
-        yield do(_PUT_ENTRY, pod_tombstone(removal.name), removal.version, b"")
-        yield do(_PUT_ENTRY, pending.entry, removal.version, msgspec.msgpack.encode(pending))
+        yield run_sql(_PUT_ENTRY, pod_tombstone(removal.name), removal.version, b"")
+        yield run_sql(_PUT_ENTRY, pending.entry, removal.version, msgspec.msgpack.encode(pending))
         yield from self._remove_batch(pending)  # for a small pod, this is everything
         return True
 
     def resume(self) -> Steps[bool]:
         """Remove a batch of resources of deleted pods; whether there may be more."""
-        noted = yield ask(_PENDING, f"{_KIND}/", f"{_KIND}0")
+        noted = yield query(_PENDING, f"{_KIND}/", f"{_KIND}0")
         if not noted:
             return False
         pending = msgspec.msgpack.decode(noted[0][0], type=PendingRemoval)
@@ -107,7 +107,7 @@ class PodRemovals(ABC):
             gone = _paths((yield self._deleted_acls(pending)))
             if gone:
                 yield from self._log(pending, gone)
-            yield do(_DELETE_ENTRY, pending.entry)
+            yield run_sql(_DELETE_ENTRY, pending.entry)
 
     def _lock_pod(self, name: str) -> Steps[bool]:
         """Keep others from writing to the pod with that folded name; False if there is none."""
@@ -125,7 +125,7 @@ class PodRemovals(ABC):
         """Delete all ACLs of the pod, and keep them for those who hear of the removal."""
 
     @abstractmethod
-    def _last_resources(self, pending: PendingRemoval, limit: int) -> Statement:
+    def _last_resources(self, pending: PendingRemoval, limit: int) -> SqlStatement:
         """Asks for the last paths of the pod, the last one first."""
 
     @abstractmethod
@@ -133,7 +133,7 @@ class PodRemovals(ABC):
         """Delete those last resources of the pod with their bodies."""
 
     @abstractmethod
-    def _deleted_acls(self, pending: PendingRemoval) -> Statement:
+    def _deleted_acls(self, pending: PendingRemoval) -> SqlStatement:
         """Asks for the paths of the ACLs that the removal deleted, the last one first."""
 
     @abstractmethod

@@ -11,11 +11,11 @@ from pathlib import Path
 from types import TracebackType
 
 from podstead.core.errors import RootInUse, RootUnusable, StorageError
-from podstead.storage.access import why_not_usable
-from podstead.storage.blobs.paths import DRAFTS, UPLOADS
+from podstead.storage.blobs.body_store import DRAFTS, UPLOADS
+from podstead.storage.files import why_not_usable
 from podstead.storage.layout import RootLayout
+from podstead.storage.sqlite.database import migrate
 from podstead.storage.sqlite.ephemeral_store import prepare_ephemeral_store
-from podstead.storage.sqlite.migrate import migrate
 
 _PRIVATE = 0o700
 _PRIVATE_FILE = 0o600

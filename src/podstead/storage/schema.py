@@ -28,7 +28,7 @@ class ColumnType(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SqlTable:
     """One table. ``has_root`` says that the keys of some engines begin with the root of the storage
     that contains the path. ``storage`` names the column with the root container of the storage that
     a row of a feature belongs to, and is removed with."""
@@ -92,13 +92,15 @@ class Table:
         return self.key.index("path")
 
 
-def table(text: str, *, key: int = 1, has_root: bool = False, storage: str | None = None) -> Table:
+def table(
+    text: str, *, key: int = 1, has_root: bool = False, storage: str | None = None
+) -> SqlTable:
     """From "name: column column#number column#bytes …", of which the first ``key`` are the key."""
     types = {"": ColumnType.TEXT, "number": ColumnType.NUMBER, "bytes": ColumnType.BYTES}
     name, _, columns = text.partition(":")
     parts = [column.partition("#") for column in columns.split()]
     found = {column: types[type_name] for column, _, type_name in parts}
-    return Table(name, found, tuple(list(found)[:key]), has_root, storage)
+    return SqlTable(name, found, tuple(list(found)[:key]), has_root, storage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class Schema:
     """
 
     feature: str
-    tables: tuple[Table, ...]
+    tables: tuple[SqlTable, ...]
     migrations: tuple[str, ...]
     postgresql: Mapping[int, str] = field(default_factory=dict)
 
@@ -122,7 +124,7 @@ class Schema:
 
 
 _schemas: Final[dict[str, Schema]] = {}
-_tables: Final[dict[str, Table]] = {}
+_tables: Final[dict[str, SqlTable]] = {}
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -150,12 +152,12 @@ def feature_schemas() -> tuple[Schema, ...]:
     return tuple(_schemas.values())
 
 
-def feature_tables() -> tuple[Table, ...]:
+def feature_tables() -> tuple[SqlTable, ...]:
     """The tables of all features."""
     return tuple(_tables.values())
 
 
-def check_values(wanted: Table, columns: tuple[str, ...], values: Row) -> None:
+def check_values(wanted: SqlTable, columns: tuple[str, ...], values: Row) -> None:
     """Raise ValueError unless these can be the values of those columns of a feature's table."""
     if _tables.get(wanted.name) is not wanted:
         raise ValueError(f"{wanted.name} is not the table of a feature")

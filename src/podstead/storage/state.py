@@ -72,10 +72,10 @@ class ResourceRow(Value):
     container: ResourcePath | None
 
 
-MAX_KEPT_ACL_BYTES: Final = 1024 * 1024
+MAX_DELETED_ACL_BYTES: Final = 1024 * 1024
 """How much of the content of deleted ACLs is kept for each storage: that of the newest ones."""
 
-MIN_KEPT_ACL_BYTES: Final = 1024
+MIN_DELETED_ACL_BYTES: Final = 1024
 """What each of them counts for at least, so that there are not too many."""
 
 

@@ -15,7 +15,7 @@ from podstead.storage.schema import Row
 Result = TypeVar("Result")
 
 
-class Statement(NamedTuple):
+class SqlStatement(NamedTuple):
     """One statement with its values. Rows are waited for only if it ``returns_rows``."""
 
     text: str
@@ -23,16 +23,16 @@ class Statement(NamedTuple):
     returns_rows: bool
 
 
-Steps = Generator[Statement, list[Row], Result]
+Steps = Generator[SqlStatement, list[Row], Result]
 Begin = Callable[[], Steps[Result]]
 """Begins the steps, once for each attempt."""
 
 
-def do(text: str, *values: object) -> Statement:
+def run_sql(text: str, *values: object) -> SqlStatement:
     """A statement that returns nothing."""
-    return Statement(text, values, returns_rows=False)
+    return SqlStatement(text, values, returns_rows=False)
 
 
-def ask(text: str, *values: object) -> Statement:
+def query(text: str, *values: object) -> SqlStatement:
     """A statement that returns rows."""
-    return Statement(text, values, returns_rows=True)
+    return SqlStatement(text, values, returns_rows=True)

@@ -1,5 +1,9 @@
-"""The tables that both engines have: their columns and keys, statements made of them, and the
-values that their rows become."""
+"""The tables that both engines have: their columns and keys, what a copy takes along of them, and
+the values that their rows become.
+
+A copy leaves out the tables in ``LEFT_OUT``: each engine keeps them for itself, or they mean
+nothing to another server. A test compares this list with the migrations of both engines.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from podstead.storage.records import (
     ResourceKind,
     TokenRecord,
 )
-from podstead.storage.schema import Row, Table, feature_tables, table
+from podstead.storage.schema import Row, SqlTable, feature_tables, table
 
 RESOURCES: Final = table(
     "resources: path kind#number version content_type size_bytes#number modified_ms#number"
@@ -59,7 +63,7 @@ RECORD_TABLES: Final = (
 """The server's own, in the order in which they are copied."""
 
 
-def record_tables() -> tuple[Table, ...]:
+def record_tables() -> tuple[SqlTable, ...]:
     """All tables that are copied, with those of features."""
     return (*RECORD_TABLES, *feature_tables())
 
@@ -118,3 +122,54 @@ def root_of(path: ResourcePath) -> str:
     """The first column of a key that has one: the storage that contains the path, empty for
     none."""
     return storage_root(path) or ""
+
+
+LEFT_OUT: Final = frozenset(
+    {
+        *("schema_version", "feature_schemas", "rate_buckets", "used_once", "private_keys"),
+        "registry_changes",
+    }
+)
+"""The tables that are not copied; keys are, but not as rows, since not every engine has them."""
+
+CHANGES_COUNTER: Final = "changes"
+"""The row of ``counters`` that is copied; in others, each engine counts its own changes."""
+
+COPYING_FACT: Final = "copying"
+"""The fact that says that a copy is being made into this store, and how far it is. It is removed
+when the copy is complete and verified."""
+
+BODIES_FACT: Final = "bodies"
+"""The fact that says where the large bodies are, if they are not in the data root."""
+
+_MARK: Final = "-mark"
+BODIES_MARK: Final = f"bodies{_MARK}"
+"""The fact with the mark of the folder of large bodies, which all nodes with a database share."""
+
+
+def folder_mark(name: str) -> str:
+    """The fact with the mark of a folder that a feature has in the data root, likewise."""
+    return f"{name}{_MARK}"
+
+
+IS_FACT_OF_PLACE: Final = (
+    f"(name IN {(COPYING_FACT, BODIES_FACT)} OR replace(name, '{_MARK}', '') <> name)"
+)
+"""The condition in SQL for facts that are about one store, and not about what is in it, so that
+they are not copied."""
+
+OWN_ROWS: Final = {
+    "counters": f"name = '{CHANGES_COUNTER}'",
+    "facts": f"NOT {IS_FACT_OF_PLACE}",
+}
+"""What is copied of tables that are not copied as a whole, as a condition in SQL."""
+
+
+def filled_tables() -> list[str]:
+    """The tables that have no rows in an empty store."""
+    return [table.name for table in record_tables() if table.name not in OWN_ROWS]
+
+
+MOVED_WITHOUT: Final = ("lease/", "upload/")
+"""How those entries begin that a move leaves behind: leases belong to running servers, and what has
+arrived of an unfinished upload is kept in another way by each store of bodies."""

@@ -11,7 +11,7 @@ import msgspec
 
 from podstead.core.conditional import Conditions
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.registry import RecordKind
+from podstead.storage.record_store import RecordKind
 
 
 class DraftGone(Exception):

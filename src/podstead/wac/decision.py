@@ -110,7 +110,7 @@ def _modes_through(origin: str, rules: Rules) -> Modes:
     return ALL_MODES - rules.restricted | rules.through.get(origin, NO_MODES)
 
 
-class Reach(Enum):
+class Audience(Enum):
     """How far the right to read reaches, from the narrowest to the widest."""
 
     OWNER = "owner"
@@ -122,14 +122,14 @@ class Reach(Enum):
     EVERYONE = "everyone"
 
 
-def reach_of(rules: Rules, owners: Collection[str]) -> Reach:
+def audience_of(rules: Rules, owners: Collection[str]) -> Audience:
     """How far reading reaches under these rules; ``owners`` are the names of the owner
     (:func:`podstead.wac.acl.agent_name`)."""
     if Mode.READ in rules.public:
-        return Reach.EVERYONE
+        return Audience.EVERYONE
     if Mode.READ in rules.authenticated:
-        return Reach.SIGNED_IN
+        return Audience.SIGNED_IN
     if any(Mode.READ in modes for modes in rules.members.values()):
-        return Reach.PEOPLE
+        return Audience.PEOPLE
     named = (agent for agent, modes in rules.agents.items() if Mode.READ in modes)
-    return Reach.OWNER if all(agent in owners for agent in named) else Reach.PEOPLE
+    return Audience.OWNER if all(agent in owners for agent in named) else Audience.PEOPLE

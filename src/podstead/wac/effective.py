@@ -51,13 +51,13 @@ CACHE_OVERHEAD_BYTES = 1024
 class EffectiveAcl(Value):
     """The rules that apply to one resource, with their preconditions.
 
-    Those of ``description`` say who may read a container without its members. ``lasting`` is true
+    Those of ``description`` say who may read a container without its members. ``cacheable`` is true
     if they stay the same until the store changes.
     """
 
     rules: Rules
     preconditions: tuple[Precondition, ...]
-    lasting: bool = True
+    cacheable: bool = True
     description: Rules = NO_RULES
 
     @property
@@ -74,7 +74,7 @@ class _KnownAcl(Value):
     own: Rules
     inherited: Rules
     version: AtVersion
-    lasting: bool = True
+    cacheable: bool = True
     description: Rules = NO_RULES
 
 
@@ -190,7 +190,7 @@ class EffectiveAcls:
         except UnknownContext:
             # Not cached: the context may become available again.
             version = AtVersion(metadata.path, metadata.version)
-            acl = _KnownAcl(NO_RULES, NO_RULES, version, lasting=False)
+            acl = _KnownAcl(NO_RULES, NO_RULES, version, cacheable=False)
         return _effective(subject, depth, acl)
 
     async def _interpret(self, path: str, metadata: Metadata, content: bytes) -> _KnownAcl:
@@ -222,7 +222,7 @@ def _effective(subject: ResourcePath, depth: int, acl: _KnownAcl) -> EffectiveAc
         *_surroundings(subject).absences[:depth],
         acl.version,
     )
-    return EffectiveAcl(rules, preconditions, acl.lasting, description)
+    return EffectiveAcl(rules, preconditions, acl.cacheable, description)
 
 
 def _closest(subject: ResourcePath, snapshot: Snapshot) -> tuple[int, Metadata | None]:

@@ -23,7 +23,7 @@ from podstead.core.value import Value
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
 from podstead.wac.acl import agent_name, origin_of
-from podstead.wac.decision import Reach, Requester, Rules, agent_modes, reach_of
+from podstead.wac.decision import Audience, Requester, Rules, agent_modes, audience_of
 from podstead.wac.effective import EffectiveAcl, EffectiveAcls, paths_to_read
 from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, Readable
 from podstead.wac.modes import (
@@ -83,13 +83,13 @@ class GrantedAccess(Value):
     ``user`` includes the public modes, and both include Append if they include Write. For an ACL
     they are all modes or none (W-54). ``preconditions`` are the versions or absence of the ACLs and
     group documents that the decision depends on; a write has them checked again when it is
-    committed. ``lasting`` is true if only a change of the store can change the decision.
+    committed. ``cacheable`` is true if only a change of the store can change the decision.
     """
 
     user: Modes
     public: Modes
     preconditions: tuple[Precondition, ...] = ()
-    lasting: bool = True
+    cacheable: bool = True
 
     def allows(self, mode: Mode) -> bool:
         return mode in self.user
@@ -108,7 +108,7 @@ class GrantedAccess(Value):
         if not place.is_acl:
             return self
         return GrantedAccess(
-            _on_acl(self.user), _on_acl(self.public), self.preconditions, self.lasting
+            _on_acl(self.user), _on_acl(self.public), self.preconditions, self.cacheable
         )
 
 
@@ -116,14 +116,14 @@ class Ceiling(Value):
     """The most that a request may be granted on a resource; every mode by default.
 
     ``user`` bounds the modes of the agent, ``public`` those that are granted to everyone. The
-    ``preconditions`` must still hold when a write is committed. ``lasting`` is true if only a
+    ``preconditions`` must still hold when a write is committed. ``cacheable`` is true if only a
     change of the store can change the ceiling.
     """
 
     user: Modes = ALL_MODES
     public: Modes = ALL_MODES
     preconditions: tuple[Precondition, ...] = ()
-    lasting: bool = True
+    cacheable: bool = True
 
 
 class AccessRestriction(Protocol):
@@ -206,8 +206,8 @@ class Gate:
         grants = {place.subject: grant}
         await self._check(requirements, agent, origin, snapshot, grants)
         if len(grants) > 1:
-            lasting = all(other.lasting for other in grants.values())
-            grant = GrantedAccess(grant.user, grant.public, _preconditions(grants), lasting)
+            cacheable = all(other.cacheable for other in grants.values())
+            grant = GrantedAccess(grant.user, grant.public, _preconditions(grants), cacheable)
         return grant.on(place)
 
     async def require(
@@ -271,9 +271,9 @@ class Gate:
         )
         return DecisionInputs(effective.rules, requester)
 
-    async def reach(
+    async def audience(
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
-    ) -> Reach | None:
+    ) -> Audience | None:
         """How far the right to read the target reaches; ``None`` if the agent may not know.
 
         An agent with Control knows the rules. An agent with Read knows whether everyone has it,
@@ -283,10 +283,10 @@ class Gate:
         grant = await self._grant_on(agent, origin, subject, snapshot)
         if not grant.allows(Mode.CONTROL):
             known = grant.allows(Mode.READ) and grant.public_may_read
-            return Reach.EVERYONE if known else None
+            return Audience.EVERYONE if known else None
         effective = await self._acls.find(subject, snapshot)
         owner = await self._owner_of(subject)
-        return reach_of(effective.rules, () if owner is None else (owner,))
+        return audience_of(effective.rules, () if owner is None else (owner,))
 
     async def owner_of(self, target: ResourcePath) -> str | None:
         """The name of the owner of the target's storage."""
@@ -339,7 +339,7 @@ class Gate:
                 grant.user & ceiling.user,
                 grant.public & ceiling.public,
                 grant.preconditions + ceiling.preconditions,
-                grant.lasting and ceiling.lasting,
+                grant.cacheable and ceiling.cacheable,
             )
         return grant
 
@@ -358,7 +358,7 @@ class Gate:
             effective = msgspec.structs.replace(effective, rules=effective.description)
         rules, preconditions = effective.rules, effective.preconditions
         if agent is None:
-            return GrantedAccess(rules.public, rules.public, preconditions, effective.lasting)
+            return GrantedAccess(rules.public, rules.public, preconditions, effective.cacheable)
         names = _names(agent.iri, agent.aliases)
         memberships = NO_MEMBERSHIPS
         if rules.groups:
@@ -392,7 +392,7 @@ class Gate:
             granted,
             rules.public,
             effective.preconditions + memberships.preconditions,
-            effective.lasting and memberships.lasting,
+            effective.cacheable and memberships.cacheable,
         )
 
     async def _group_is_readable(
@@ -407,9 +407,9 @@ class Gate:
         effective = await self._group_acls.find(place.subject, snapshot)
         rules = effective.rules
         grant = GrantedAccess(
-            rules.public, rules.public, effective.preconditions, effective.lasting
+            rules.public, rules.public, effective.preconditions, effective.cacheable
         )
-        if not _reveals(grant.on(place)) and storage is not None:
+        if not _may_know_content(grant.on(place)) and storage is not None:
             owner = await self._owners.owner_of(storage)
             if owner is not None:
                 names = _names(owner, frozenset())
@@ -417,7 +417,7 @@ class Gate:
                     names, rules.groups, storage=effective.storage, readable=None
                 )
                 grant = await self._agent_grant(names, None, place.subject, effective, memberships)
-        return Readable(_reveals(grant.on(place)), grant.preconditions, grant.lasting)
+        return Readable(_may_know_content(grant.on(place)), grant.preconditions, grant.cacheable)
 
     async def _owns(self, names: frozenset[str], subject: ResourcePath) -> bool:
         """Whether one of the names is that of the owner of the resource's storage."""
@@ -441,7 +441,7 @@ def canonical_origin(origin: str | None) -> str | None:
     return None if origin is None else origin_of(origin) or OPAQUE_ORIGIN
 
 
-def _reveals(grant: GrantedAccess) -> bool:
+def _may_know_content(grant: GrantedAccess) -> bool:
     """Whether the agent may know the content: with Control, it can grant itself Read."""
     return grant.allows(Mode.READ) or grant.allows(Mode.CONTROL)
 

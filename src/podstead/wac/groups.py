@@ -67,7 +67,7 @@ class Readable:
 
     may_read: bool
     preconditions: tuple[Precondition, ...]
-    lasting: bool
+    cacheable: bool
 
 
 AskReadable = Callable[[ResourcePath, Snapshot], Awaitable[Readable]]
@@ -81,7 +81,7 @@ class Memberships:
 
     groups: frozenset[str]
     preconditions: tuple[Precondition, ...]
-    lasting: bool = True
+    cacheable: bool = True
     """Whether only a change of the store can change them: false if a foreign document was used."""
 
 
@@ -94,7 +94,7 @@ class _LocalMembers:
 
     documents: Mapping[ResourcePath, Members]
     preconditions: tuple[Precondition, ...]
-    lasting: bool = True
+    cacheable: bool = True
     """Whether only a change of the store can change them, and who may read the documents."""
 
 
@@ -164,7 +164,7 @@ class GroupMemberships:
         }
         members |= await self._remote_members(remote)
         joined = frozenset(group for group in members if not names.isdisjoint(members[group]))
-        return Memberships(joined, stored.preconditions, lasting=not remote and stored.lasting)
+        return Memberships(joined, stored.preconditions, cacheable=not remote and stored.cacheable)
 
     # --- documents of this server ---------------------------------------------------------
 
@@ -196,19 +196,19 @@ class GroupMemberships:
         since."""
         decisions = [(path, await readable(path, snapshot)) for path in candidates if readable]
         paths = [*in_storage, *(path for path, decision in decisions if decision.may_read)]
-        lasting = all(decision.lasting for _, decision in decisions)
+        cacheable = all(decision.cacheable for _, decision in decisions)
         documents: dict[ResourcePath, Members] = {}
         for path in paths:
             try:
                 documents[path] = await self._members_in(snapshot[path])
             except _TRANSIENT:  # not cached, because the same version may be parsed the next time
-                documents[path], lasting = _NO_MEMBERS, False
+                documents[path], cacheable = _NO_MEMBERS, False
         # A write that these grant is decided again if any of them changes before it is committed,
         # the rules of the group documents included.
         preconditions = tuple(_precondition(path, snapshot[path]) for path in paths)
         for _, decision in decisions:
             preconditions += decision.preconditions
-        return _LocalMembers(documents, preconditions, lasting)
+        return _LocalMembers(documents, preconditions, cacheable)
 
     async def _members_in(self, metadata: Metadata | None) -> Members:
         if metadata is None or metadata.size_bytes > MAX_GROUP_DOCUMENT_BYTES:

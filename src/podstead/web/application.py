@@ -400,7 +400,11 @@ class Application:
         self, request: Request, claimed: ClaimedRequest | None
     ) -> Identity | None:
         fields = request.fields
-        if not fields.authorization and request.certificate is None:
+        if (
+            not fields.authorization
+            and request.certificate is None
+            and not self._authenticator.schemes
+        ):
             return None
         known = self._authenticator.recall(fields.authorization, fields.proofs)
         if known is not None:

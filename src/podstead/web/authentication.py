@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from podstead.authn.authenticate import Authenticator, RequestCredentials
+from podstead.authn.authenticate import Authenticator, CredentialScheme, RequestCredentials
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import Identity
 from podstead.jose.tokens import SIGNATURE_ALGORITHMS
@@ -43,12 +44,14 @@ class AuthenticateChallenges:
     ``provider`` is that issuer, or ``None``. ``signed_requests`` is true if signed events are
     accepted, and ``passwords`` if they are accepted as passwords, too. Only requests that a
     feature claims get the challenge for passwords: browsers would ask people for one (A-7).
+    ``schemes`` are those of features.
     """
 
     realm: str
     provider: str | None = None
     signed_requests: bool = False
     passwords: bool = False
+    schemes: Sequence[CredentialScheme] = ()
 
     @property
     def server_name(self) -> str:
@@ -69,6 +72,10 @@ class AuthenticateChallenges:
             schemes["Nostr"] = f'Nostr realm="{self.realm}"'
         if claimed and self.passwords:
             schemes["Basic"] = f'Basic realm="{self.realm}", charset="UTF-8"'
+        for each in self.schemes:
+            challenge = each.challenge(realm=self.realm, claimed=claimed)
+            if challenge is not None:
+                schemes[challenge[0]] = challenge[1]
         if error.invalid and error.scheme in schemes:
             schemes[error.scheme] += f', error="{error.error}", error_description="{error}"'
         return [(b"www-authenticate", value.encode("ascii")) for value in schemes.values()]

@@ -14,8 +14,7 @@ import msgspec
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind
+from podstead.storage.record_store import RecordKind, RecordStore
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, Response, json_content_response
 from podstead.web.routes import Access, Route

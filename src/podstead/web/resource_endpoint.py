@@ -30,7 +30,7 @@ from podstead.core.operation import Operation
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.storage.open_body import AddressedBody
-from podstead.storage.pod_tombstones import new_name_of, pod_tombstone
+from podstead.storage.pods import new_name_of, pod_tombstone
 from podstead.storage.protocol import EntryRegistry, PodRegistry
 from podstead.web.authentication import AuthenticateChallenges
 from podstead.web.authority import hosts_of
@@ -45,7 +45,7 @@ from podstead.web.response import NO_STORE, Response, content_response, empty_re
 from podstead.web.routes import is_reserved
 
 # Former names of pods. Requests for the old URLs of a pod are redirected for as long as the
-# old name is reserved (:mod:`podstead.storage.pod_tombstones`).
+# old name is reserved (:mod:`podstead.storage.pods`).
 #
 # Only asked when a request would be refused: a pod that exists is never redirected. The new URL
 # decides who has access; that a pod was renamed is no secret, as its name is not.

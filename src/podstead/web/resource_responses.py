@@ -114,7 +114,7 @@ class Responder:
         else:
             response = _represented(outcome, outcome.representation, request, headers)
         if outcome.result in _READ:
-            response.of_stored_state = request.lasting
+            response.of_stored_state = request.cacheable
             response.valid_until_s = request.agent.holds_until_s if request.agent else None
             if is_container(request.operation.target):
                 response.vary = _VARY_OF_CONTAINERS

@@ -66,7 +66,7 @@ class WebSocket:
         """The next message. Raises SocketClosed."""
         message = await self._receive()
         # The wait may have ended at once. What was read for the message before must not answer this
-        # one, and is not older than the callback that reads it (storage/sqlite/data_version.py).
+        # one, and is not older than the callback that reads it (storage/sqlite/row_changes.py).
         await asyncio.sleep(0)
         if message["type"] != "websocket.receive":
             raise SocketClosed

@@ -10,17 +10,13 @@ from playwright.sync_api import Browser, Page, expect
 from tests.clients.applications.sites import no_other_host
 from tests.support.client import Client
 from tests.support.people import Account, Person, create_account
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 DEADLINE_MS = 30_000
 """For one step of a person, on a machine that may be busy."""
 
 
-@pytest.fixture(scope="module")
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("provider") / "root"
-    with running_server(ServerProcess(root=root, options=["--idp"])) as server:
-        yield server
+provider = server_fixture(["--idp"])
 
 
 @pytest.fixture

@@ -7,15 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.people import Person, create_account
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 from tests.support.websites import Website, running_website
 
-
-@pytest.fixture(scope="module")
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("provider") / "root"
-    with running_server(ServerProcess(root=root, options=["--idp", "--workers", "2"])) as server:
-        yield server
+provider = server_fixture(["--idp", "--workers", "2"])
 
 
 @pytest.fixture

@@ -11,14 +11,9 @@ import pytest
 from tests.support.client import Pod, create_pod
 from tests.support.git import Git
 from tests.support.git_requests import OPTIONS, Start
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, running_server, server_fixture
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("git") / "root"
-    with running_server(ServerProcess(root, OPTIONS)) as running:
-        yield running
+server = server_fixture(OPTIONS)
 
 
 @pytest.fixture

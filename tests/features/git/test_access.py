@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.client import Pod, create_pod
 from tests.support.git import Git, publish, put_acl, repositories, url_of
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 pytestmark = pytest.mark.needs("git")
 
@@ -360,12 +359,8 @@ def test_where_no_resource_can_be_there_is_no_repository(
             assert "git" not in answer.headers["content-type"]
 
 
-@pytest.fixture(scope="module")
-def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server that does not know git."""
-    root = tmp_path_factory.mktemp("ordinary") / "root"
-    with running_server(ServerProcess(root)) as running:
-        yield running
+ordinary = server_fixture()
+"""A server that does not know git."""
 
 
 def test_without_the_setting_all_of_this_is_about_resources(

@@ -14,8 +14,7 @@ import pytest
 
 from podstead.app.adapters.system import SystemRandomness
 from podstead.idp.records import SESSIONS
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import secret_key
+from podstead.storage.record_store import RecordStore, secret_key
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.pages.addresses import SECURITY
 from tests.support.application import BASE, Server, password_of

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
 import pytest
 
 from podstead.web.pages.addresses import SECURITY
-from tests.support.application import BASE, Server, password_of
-from tests.support.browser import FORM, Browser
-from tests.support.idp_pages import App, csrf_token, sign_in, whole_account
+from tests.support.application import BASE, Server, Start, password_of
+from tests.support.browser import FORM, Browser, Page
+from tests.support.clock import FakeClock
+from tests.support.idp_pages import App, csrf_token, register, sign_in, whole_account
 
 CREDENTIALS = {"username": "alice", "password": password_of("alice")}
 
@@ -170,3 +172,164 @@ async def _post(
     body = urlencode(fields).encode()
     headers = {"Content-Type": FORM, **said}
     return (await browser.ask("POST", path, headers=headers, body=body)).status
+
+
+# --- The headers of every page (A-45, A-192) ---------------------------------------------------
+
+
+NONCE = re.compile(r"'nonce-([0-9a-f]{32})'")
+
+
+async def _pages(browser: Browser, app: App) -> list[Page]:
+    """Every page, once."""
+    pages = [
+        await browser.get("/idp/login"),
+        await browser.get("/idp/register"),
+        await browser.get(app.request()),
+        await browser.get("/idp/auth?client_id=nobody"),
+        await browser.get(f"/idp/interaction/{'0' * 64}"),
+        await browser.get("/idp/session/end"),
+        await _after_signing_in(browser, app),
+        await browser.get("/idp/account/delete"),
+        await browser.get("/idp/session/end"),
+        await browser.post("/idp/login", {}, Sec_Fetch_Site="cross-site"),
+    ]
+    account = await whole_account(browser)
+    pages.append(await browser.send(account, "/idp/account/client-credentials"))
+    page = await browser.get(app.request(response_mode="form_post", prompt="none"))
+    return [*pages, page]
+
+
+async def _after_signing_in(browser: Browser, app: App) -> Page:
+    await sign_in(browser)
+    return await browser.get(app.request())
+
+
+async def test_every_page_has_a_strict_policy_and_is_kept_nowhere(
+    browser: Browser, app: App
+) -> None:
+    """A-45."""
+    nonces = []
+    for page in await _pages(browser, app):
+        answer = page.answer
+        assert answer.header("content-type") == "text/html; charset=utf-8"
+        assert answer.header("cache-control") == "no-store"
+        assert answer.header("x-content-type-options") == "nosniff"
+        assert answer.header("referrer-policy") == "no-referrer"
+        policy = answer.header("content-security-policy") or ""
+        rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+        [nonce] = set(NONCE.findall(policy))
+        assert rules.pop("form-action") in {"'self'", "'self' https://app.example"}
+        assert rules == {
+            "default-src": "'none'",
+            "script-src": f"'nonce-{nonce}'",
+            "style-src": "'self'",
+            "img-src": "'self' data:",
+            "connect-src": "'self'",
+            "frame-ancestors": "'none'",
+            "base-uri": "'none'",
+        }
+        assert "<style" not in page.text
+        assert len(re.findall(r"<script", page.text)) == len(
+            re.findall(f'<script nonce="{nonce}">', page.text)
+        )
+        assert not re.search(r' (?:on[a-z]+|style)="', page.text)
+        nonces.append(nonce)
+    assert len(set(nonces)) == len(nonces), "each answer has its own"
+
+
+async def test_a_page_loads_nothing_but_its_style(browser: Browser, app: App) -> None:
+    """No third-party requests; the style sheets are files of this server."""
+    for page in await _pages(browser, app):
+        for link in re.findall(r"<link [^>]*>", page.text):
+            assert re.fullmatch(
+                r'<link rel="stylesheet" href="/\.pages/assets/[0-9a-f]+/\w+\.css">', link
+            )
+        assert not re.search(r"<(?:img|iframe|object|video|audio|source)\b", page.text)
+        assert not re.search(r"\bsrc=|@import|url\(", page.text)
+
+
+async def test_every_route_for_get_also_handles_head(browser: Browser) -> None:
+    for path in ("/idp/login", "/idp/register", "/idp/auth", "/idp/session/end"):
+        answer = await browser.ask("HEAD", path)
+        assert answer.status == 200
+        assert answer.body == b""
+        assert int(answer.header("content-length") or "") > 0
+
+
+@pytest.mark.parametrize(
+    ("uri", "target"),
+    [
+        ("https://app.example:8443/callback", "https://app.example:8443"),
+        ("http://127.0.0.1:8080/callback", "http://127.0.0.1:8080"),
+        ("http://[::1]:8080/callback", "http:"),
+        ("com.example.app:/callback", "com.example.app:"),
+        ("com.example.app://callback", "com.example.app:"),
+    ],
+)
+async def test_forms_may_lead_to_the_application_only(
+    browser: Browser, app: App, uri: str, target: str
+) -> None:
+    """A-45: what a policy cannot name by its origin it names by its scheme."""
+    native = await register(app.server, redirect_uris=[uri], application_type="native")
+    page = await browser.get(native.request(redirect_uri=uri))
+    policy = page.answer.header("content-security-policy") or ""
+    assert f"form-action 'self' {target};" in policy
+
+
+async def test_over_https_it_stays_so(start: Start, clock: FakeClock) -> None:
+    server = await start(clock=clock, idp=True, base_url="https://pods.example")
+    browser = Browser(server.application, base_url="https://pods.example")
+    page = await browser.get("/idp/login")
+    assert page.answer.header("strict-transport-security")
+
+
+async def test_every_answer_of_an_account_is_kept_nowhere(browser: Browser) -> None:
+    await sign_in(browser)
+    for path in ("", "/sessions", "/grants", "/client-credentials"):
+        answer = await browser.ask(
+            "GET", f"/idp/account{path}", headers={"Accept": "application/json"}
+        )
+        assert answer.status == 200
+        assert answer.header("cache-control") == "no-store"
+        assert BASE not in (answer.header("link") or "")
+
+
+# --- languages ---------------------------------------------------------------------------------
+#
+# The pages of the provider have the header, the footer and the languages of all others.
+
+
+PAGES = ("/idp/login", "/idp/register", "/idp/login?next=/.pages/files/")
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_the_language_is_chosen_in_the_footer(browser: Browser, path: str) -> None:
+    page = await browser.get(path)
+    assert '<a class="brand" href="/">' in page.text
+    page = await browser.send(page, "/.pages/language", language="de")
+    assert page.url.endswith(path)
+    assert '<html lang="de">' in page.text
+    assert 'value="de" selected' in page.text
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["https://evil.example/idp/", "//evil.example/idp/", "/idp/..//evil.example"],
+)
+async def test_the_choice_leads_to_no_other_place(browser: Browser, asked: str) -> None:
+    page = await browser.get("/idp/login")
+    fields = {**page.form("/.pages/language").fields, "next": asked, "language": "nl"}
+    reached = await browser.post("/.pages/language", fields)
+    assert reached.url.startswith("http://localhost:3000/")
+    assert "evil" not in reached.url
+
+
+async def test_a_form_that_was_refused_leads_to_itself_in_another_language(
+    browser: Browser,
+) -> None:
+    page = await browser.send(await browser.get("/idp/register"), "/idp/register", username="a b")
+    assert page.status == 400
+    page = await browser.send(page, "/.pages/language", language="de")
+    assert page.url.endswith("/idp/register")
+    assert '<html lang="de">' in page.text

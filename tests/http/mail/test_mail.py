@@ -15,7 +15,7 @@ from podstead.core.errors import StorageError
 from podstead.idp.mail_queue import LEASE_MS, MAX_WAITING_FOR_ACCOUNT
 from podstead.idp.records import Account
 from podstead.outbound.mail import MailDelayed, MailRefused
-from podstead.storage.registry import secret_key
+from podstead.storage.record_store import secret_key
 from podstead.web.mail import compose
 from tests.support.application import BASE, Server, Start, password_of
 from tests.support.browser import Browser, Page

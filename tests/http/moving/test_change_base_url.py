@@ -58,7 +58,7 @@ async def moved(
     settings: Settings, *, every_document: bool = False, dry_run: bool = False
 ) -> BaseMoveReport:
     return await move_data_root(
-        settings, NEW, every_document=every_document, dry_run=dry_run, progress=lambda _: None
+        settings, NEW, every_document=every_document, dry_run=dry_run, on_step=lambda *_: None
     )
 
 
@@ -153,7 +153,7 @@ async def test_an_interrupted_move_is_finished_by_the_next(
             "https://other.example",
             every_document=False,
             dry_run=False,
-            progress=lambda _: None,
+            on_step=lambda *_: None,
         )
     report = await moved(filled)
     assert report.pods == 2

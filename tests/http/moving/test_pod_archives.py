@@ -146,14 +146,14 @@ async def moved(
 ) -> ImportReport:
     with opened_archive(file) as archive:
         _, report = await import_pod(
-            settings, archive, name=name, dry_run=dry_run, progress=lambda _: None
+            settings, archive, name=name, dry_run=dry_run, on_step=lambda *_: None
         )
     return report
 
 
 async def exported(settings: Settings, folder: Path) -> Path:
     file = folder / "alice.zip"
-    await export_pod(settings, "alice", file, progress=lambda _, __: None)
+    await export_pod(settings, "alice", file, on_step=lambda *_: None)
     return file
 
 
@@ -196,7 +196,7 @@ async def test_nothing_happens_twice_and_nothing_over_something(
     with pytest.raises(Conflict):
         await exported(settings, tmp_path)
     with pytest.raises(NotFound):
-        await export_pod(settings, "nobody", tmp_path / "b.zip", progress=lambda _, __: None)
+        await export_pod(settings, "nobody", tmp_path / "b.zip", on_step=lambda *_: None)
     dry = await moved(settings, file, dry_run=True)
     assert await pods.records.store.read_pod("alicia") is None
     assert await moved(settings, file) == dry

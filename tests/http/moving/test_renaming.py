@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from podstead.app.operator.administration import rename_pod
 from podstead.app.operator.importing import OpenedPods
-from podstead.app.operator.pod_administration import rename_pod
 from podstead.config import Settings
 from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath
@@ -44,7 +44,7 @@ async def test_everything_is_under_the_new_name_with_the_same_rights(
 ) -> None:
     await fill(server)
     before = await server.alice.get("/alice/public/photo")
-    report = await rename_pod(settings, "alice", "alicia", progress=lambda _, __: None)
+    report = await rename_pod(settings, "alice", "alicia", on_step=lambda *_: None)
     assert (report.url, report.web_id) == (f"{BASE}/alicia/", f"{BASE}/alicia/#me")
     after = await server.public.get("/alicia/public/photo")
     assert (after.body, after.header("content-type")) == (PHOTO, "image/png")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.app.operator.key_administration import KeyAdministration
+from podstead.app.operator.key_administration import existing_keys
 from tests.support.provider_flows import PRIVATE, Provider, provider_settings
 
 LOOKED_AT_AGAIN_AFTER_S = 60
@@ -29,9 +29,12 @@ async def test_an_answer_that_is_kept_ends_with_the_keys_of_its_token(
 ) -> None:
     """Though nothing is written to the store meanwhile."""
     token = await bearer_token(provider)
-    desk = KeyAdministration(provider_settings(provider.root), provider.clock)
+    keys = existing_keys(provider_settings(provider.root), provider.clock)
     assert [await provider.get(token, None) for _ in range(3)] == [200] * 3
-    desk.rotate(compromised=compromised)
+    if compromised:
+        keys.replace_all()
+    else:
+        keys.rotate()
     provider.clock.advance(LOOKED_AT_AGAIN_AFTER_S)
     expected = 401 if compromised else 200
     assert [await provider.get(token, None, PRIVATE) for _ in range(3)] == [expected] * 3

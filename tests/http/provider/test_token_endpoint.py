@@ -13,7 +13,7 @@ import pytest
 
 from podstead.idp.grants import Stage
 from podstead.idp.records import CODES, CREDENTIALS, GRANTS, REFRESH_TOKENS
-from podstead.storage.registry import secret_key
+from podstead.storage.record_store import secret_key
 from podstead.web.oidc.endpoints import TOKEN_FAILURES_PER_MINUTE
 from tests.support.application import BASE
 from tests.support.oauth import basic

@@ -11,7 +11,7 @@ from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ResourcePath, acl_of
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.resources.sharing.documents import Edit, Inheritance, RulesChanged, RulesOutOfReach
-from podstead.resources.sharing.preview import Difference, OneMoment
+from podstead.resources.sharing.preview import Difference, SnapshotSource
 from podstead.resources.sharing.service import (
     Consequence,
     NeedsConfirmation,
@@ -518,7 +518,7 @@ async def test_a_moment_ends_when_a_body_that_is_wanted_has_been_replaced(
 ) -> None:
     assert (await photos.put_acl(PHOTO)).status == 201
     paths = paths_to_read(PHOTO)
-    now = OneMoment(parts.store, paths)
+    now = SnapshotSource(parts.store, paths)
     before = (await now.read_metadata(paths))[acl_of(PHOTO)]
     assert before is not None
     assert (await photos.put_acl(PHOTO, ("acl:agentClass foaf:Agent", "Read"))).status == 204

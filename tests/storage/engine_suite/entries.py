@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from podstead.features.git.entries import RepositoryName, put_repository, repository_of
-from podstead.storage.pod_tombstones import pod_tombstone
+from podstead.storage.pods import pod_tombstone
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
     ChangeType,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.errors import StorageError
-from podstead.storage import all_pods
+from podstead.storage import pods
 from podstead.storage.records import (
     DropPod,
     PodQuota,
@@ -58,11 +58,11 @@ class RegistrySuite:
     async def test_all_pods_are_read_in_pages(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(all_pods, "PAGE_PODS", 2)
+        monkeypatch.setattr(pods, "PAGE_PODS", 2)
         store = await engine.open_store()
         names = [f"pod{number}" for number in range(5)]
         await commit(store, write(records=[_pod(name) for name in names]))
-        assert [pod.name async for pod in all_pods.each_pod(store)] == names
+        assert [pod.name async for pod in pods.each_pod(store)] == names
 
     async def test_a_pod_is_dropped_and_another_created_in_one_write(self, engine: Engine) -> None:
         """That is how a pod is renamed. Each worker sees it, and the old name is free."""

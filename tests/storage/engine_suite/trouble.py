@@ -75,6 +75,7 @@ _CALLS: Mapping[str, _Call] = {
     "pod_totals": lambda store, _present, _blob: store.pod_totals(default_quota_bytes=0),
     "put_charge": lambda store, _present, _blob: store.put_charge("a", root=STORAGE, size_bytes=1),
     "list_charges": lambda store, _present, _blob: store.list_charges(STORAGE),
+    "fetch": lambda store, _present, _blob: store.fetch("SELECT 1"),
     "read_token": lambda store, _present, _blob: store.read_token("1"),
     "list_tokens": lambda store, _present, _blob: store.list_tokens(),
     "remove_pod": lambda store, _present, _blob: store.remove_pod(

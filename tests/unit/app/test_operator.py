@@ -29,7 +29,7 @@ from podstead.core.errors import OutboundError, OwnDocument, RootUnusable
 from podstead.outbound.documents import POLICIES
 from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.urls import parse_origin
-from podstead.storage.backup.manifest import MANIFEST
+from podstead.storage.backup.reading import MANIFEST
 from podstead.storage.backup.sinks import partial_file, partial_folder
 from podstead.storage.blobs.s3_location import parse_s3_location
 from podstead.storage.root import prepare_root

@@ -65,10 +65,8 @@ _OF_COMMANDS = {
     "podstead.features.git.data_root",
     "podstead.outbound.requests",
     "podstead.storage.copying.bodies",
-    "podstead.storage.postgresql.copying",
     "podstead.storage.postgresql.inspection",
     "podstead.storage.sqlite.compacting",
-    "podstead.storage.sqlite.copying",
     "podstead.storage.sqlite.inspection",
 }
 _OF_THE_RENDERER = {

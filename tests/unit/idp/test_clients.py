@@ -34,7 +34,7 @@ from podstead.idp.records import Client
 from podstead.jose.tokens import Json
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph
-from podstead.storage.registry import secret_key
+from podstead.storage.record_store import secret_key
 
 GOOD = "https://app.example/cb"
 URL = "https://app.example/id"

@@ -37,8 +37,8 @@ from podstead.idp.records import (
     Grant,
     RefreshToken,
 )
+from podstead.storage.record_store import RecordKind, Versioned, secret_key
 from podstead.storage.records import EntryAt, EntryId, Version
-from podstead.storage.registry import RecordKind, Versioned, secret_key
 from tests.support.signing import token_hash
 
 NOW_S = 1_800_000_000

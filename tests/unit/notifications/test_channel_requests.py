@@ -27,7 +27,7 @@ from podstead.notifications.channel_documents import (
     services_json,
     services_of_storage,
 )
-from podstead.notifications.channel_types import ChannelType, Feature, stream_of_resource
+from podstead.notifications.channel_types import ChannelFeature, ChannelType, stream_of_resource
 from podstead.rdf.codecs import parse, serialize
 from podstead.rdf.graph import Graph
 
@@ -301,7 +301,7 @@ def test_a_service_is_described_alike_in_both_forms(channel_type: ChannelType) -
     service = rdflib.URIRef(f"{BASE}/.notifications/{channel_type.value}/")
     assert graph.value(service, NOTIFY_TERMS.channelType) == NOTIFY_TERMS[channel_type.value]
     assert set(graph.objects(service, NOTIFY_TERMS.feature)) == {
-        NOTIFY_TERMS[each.value] for each in Feature
+        NOTIFY_TERMS[each.value] for each in ChannelFeature
     }
     assert description.json["id"] == str(service)
 

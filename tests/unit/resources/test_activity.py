@@ -22,12 +22,13 @@ from podstead.resources.activity import (
     ChangeAuthors,
     ChangeFilter,
     ChangeKind,
-    MemberReach,
+    MemberAudiences,
     PodActivity,
 )
 from podstead.resources.archives import _ZipWriter
 from podstead.resources.importing import crate_reader
 from podstead.resources.importing.crate_reader import Malformed, graph_entities
+from podstead.storage.protocol import ChangeSignal
 from podstead.storage.records import (
     Change,
     ChangeType,
@@ -36,7 +37,7 @@ from podstead.storage.records import (
     ResourceKind,
     Version,
 )
-from podstead.wac.decision import Reach
+from podstead.wac.decision import Audience
 from tests.support.wac_world import BOB, CAROL, OWNER, World, identity, path, pod, rule
 
 POD = path("/pod/")
@@ -67,6 +68,9 @@ class LoggedWorld(World):
                 at_ms=sequence * 1000,
             )
         )
+
+    def listen(self) -> ChangeSignal:
+        raise NotImplementedError
 
     async def newest_sequence(self) -> int:
         return len(self.rows)
@@ -295,23 +299,23 @@ PUBLIC = "acl:agentClass foaf:Agent"
 GROUP = "acl:agentGroup <http://localhost:3000/pod/friends#us>"
 
 
-async def reaches(world: World, agent: Identity | None, *names: str) -> list[Reach | None]:
+async def reaches(world: World, agent: Identity | None, *names: str) -> list[Audience | None]:
     members = [world.resources[path(name)][0] for name in names]
-    found = await MemberReach(store=world, gate=world.gate).of(agent, members)
+    found = await MemberAudiences(store=world, gate=world.gate).of(agent, members)
     return [found[path(name)] for name in names]
 
 
 @pytest.mark.parametrize(
     ("who", "reach"),
     [
-        (f"acl:agent <{OWNER}>", Reach.OWNER),
-        (f"acl:agent <{BOB}>", Reach.PEOPLE),
-        (GROUP, Reach.PEOPLE),
-        (AUTHENTICATED, Reach.SIGNED_IN),
-        (PUBLIC, Reach.EVERYONE),
+        (f"acl:agent <{OWNER}>", Audience.OWNER),
+        (f"acl:agent <{BOB}>", Audience.PEOPLE),
+        (GROUP, Audience.PEOPLE),
+        (AUTHENTICATED, Audience.SIGNED_IN),
+        (PUBLIC, Audience.EVERYONE),
     ],
 )
-async def test_the_owner_sees_how_far_reading_reaches(who: str, reach: Reach) -> None:
+async def test_the_owner_sees_how_far_reading_reaches(who: str, reach: Audience) -> None:
     world = pod()
     world.acl("/pod/", rule(who, "R", "./", default=True))
     world.store("/pod/doc")
@@ -322,7 +326,7 @@ async def test_the_right_to_write_alone_shows_nobody_anything() -> None:
     world = pod()
     world.acl("/pod/", rule(f"acl:agent <{BOB}>", "W", "./", default=True))
     world.store("/pod/doc")
-    assert await reaches(world, identity(OWNER), "/pod/doc") == [Reach.OWNER]
+    assert await reaches(world, identity(OWNER), "/pod/doc") == [Audience.OWNER]
 
 
 async def test_members_with_rules_of_their_own_differ_from_the_others() -> None:
@@ -331,9 +335,9 @@ async def test_members_with_rules_of_their_own_differ_from_the_others() -> None:
         world.store(name)
     world.acl("/pod/b", rule(PUBLIC, "R", "b"))
     assert await reaches(world, identity(OWNER), "/pod/a", "/pod/b", "/pod/c") == [
-        Reach.OWNER,
-        Reach.EVERYONE,
-        Reach.OWNER,
+        Audience.OWNER,
+        Audience.EVERYONE,
+        Audience.OWNER,
     ]
 
 
@@ -344,8 +348,8 @@ async def test_others_learn_no_more_than_the_server_says_to_them_anyway() -> Non
     world.acl("/pod/a", rule(f"acl:agent <{BOB}>", "R", "a"))
     world.acl("/pod/b", rule(PUBLIC, "R", "b"))
     names = "/pod/a", "/pod/b", "/pod/c"
-    assert await reaches(world, identity(BOB), *names) == [None, Reach.EVERYONE, None]
-    assert await reaches(world, None, *names) == [None, Reach.EVERYONE, None]
+    assert await reaches(world, identity(BOB), *names) == [None, Audience.EVERYONE, None]
+    assert await reaches(world, None, *names) == [None, Audience.EVERYONE, None]
 
 
 async def test_a_thousand_members_without_rules_need_one_decision() -> None:
@@ -353,13 +357,16 @@ async def test_a_thousand_members_without_rules_need_one_decision() -> None:
     names = [f"/pod/{number}" for number in range(1_000)]
     for name in names:
         world.store(name)
-    assert await reaches(world, identity(OWNER), *names) == [Reach.OWNER] * 1_000
+    assert await reaches(world, identity(OWNER), *names) == [Audience.OWNER] * 1_000
     assert len(world.bodies_opened) == 1
 
 
 class Log:
     def __init__(self) -> None:
         self.changes: list[LoggedChange] = []
+
+    def listen(self) -> ChangeSignal:
+        raise NotImplementedError
 
     async def newest_sequence(self) -> int:
         return len(self.changes)

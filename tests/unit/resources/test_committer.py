@@ -21,6 +21,7 @@ from podstead.resources.planning import Content, NewVersion, Plan, plan_delete, 
 from podstead.resources.reading import RenderingCache, RenderingKey
 from podstead.resources.target_state import TargetState
 from podstead.storage.document_reader import Superseded
+from podstead.storage.record_store import RecordKind
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -32,7 +33,6 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.registry import RecordKind
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SharedChanges, SqliteStore
 from podstead.wac.effective import paths_to_read

@@ -225,7 +225,7 @@ async def test_nobody_waits_for_a_writer_that_was_refused_or_keeps_the_lock() ->
 
 
 async def test_a_turn_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(committer, "MAX_TURN_S", 0.0)
+    monkeypatch.setattr(committer, "MAX_PROCESS_LOCK_S", 0.0)
     among = Among()
     locks = WriteLocks(among.turn)
 
@@ -266,14 +266,14 @@ async def test_a_write_that_was_overtaken_waits_for_its_turn_the_next_time() -> 
 async def test_turns_end_some_time_after_the_last_encounter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(committer, "SHARED_S", -1.0)
+    monkeypatch.setattr(committer, "CONTENDED_S", -1.0)
     among = Among()
     locks = WriteLocks(among.turn)
     async with locks.of(ONE) as lock:
         lock.mark_overtaken()
     async with locks.of(ONE) as lock:
         assert not lock.was_contended
-    assert (among.taken, locks.shared) == (0, {})
+    assert (among.taken, locks.contended) == (0, {})
 
 
 async def test_a_writer_cancelled_while_it_waits_for_its_turn_leaves_its_place() -> None:
@@ -298,11 +298,11 @@ async def test_a_writer_cancelled_while_it_waits_for_its_turn_leaves_its_place()
 
 
 async def test_few_resources_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(committer, "MAX_SHARED", 3)
+    monkeypatch.setattr(committer, "MAX_CONTENDED", 3)
     locks = WriteLocks(Among().turn)
     for number in range(10):
-        locks.share(ResourcePath(f"/alice/{number}"))
-        assert len(locks.shared) <= 3
+        locks.note_contention(ResourcePath(f"/alice/{number}"))
+        assert len(locks.contended) <= 3
 
 
 # --- An agent waits for their own operations, and for nobody else's ----------------------------
@@ -328,7 +328,7 @@ async def test_operations_of_one_agent_follow_one_another() -> None:
 
     await asyncio.gather(*(operate() for _ in range(20)))
     assert most == 1
-    assert turns._turns._lines == {}
+    assert turns._semaphores._waiters == {}
 
 
 async def test_other_agents_do_not_wait() -> None:
@@ -350,7 +350,7 @@ async def test_other_agents_do_not_wait() -> None:
     await asyncio.gather(holding, return_exceptions=True)
     async with asyncio.timeout(10), turns.of(agent("alice")):
         pass
-    assert turns._turns._lines == {}
+    assert turns._semaphores._waiters == {}
 
 
 async def test_a_new_name_from_elsewhere_is_no_new_turn() -> None:
@@ -393,4 +393,4 @@ async def test_few_operations_of_one_agent_wait() -> None:
     for each in holding:
         each.cancel()
     await asyncio.gather(*holding, return_exceptions=True)
-    assert turns._turns._lines == {}
+    assert turns._semaphores._waiters == {}

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from podstead.core.errors import BodyTooLarge, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.backup.retention import KeepRule, kept, parse_interval_s, parse_keep_rules
-from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.blobs.body_store import ContentBody
 from podstead.storage.document_reader import (
     MAX_ATTEMPTS,
     ChangingTooFast,
     DocumentReader,
     Superseded,
 )
+from podstead.storage.record_store import RecordKind, secret_key
 from podstead.storage.records import Entry, EntryId, Metadata, ResourceKind, Version
-from podstead.storage.registry import RecordKind, secret_key
 from podstead.storage.waiting_jobs import WaitingJobs
 
 

@@ -145,21 +145,21 @@ async def test_a_context_that_is_unavailable_denies_for_now_only() -> None:
     for agent in (None, identity(BOB)):
         grant = await world.grant("/pod/doc", agent)
         assert not grant.user
-        assert not grant.lasting
+        assert not grant.cacheable
         assert grant.preconditions[-1] == AtVersion(
             path("/pod/.acl"), world.resources[path("/pod/.acl")][0].version
         )
     assert await world.held("/pod/doc", identity(OWNER)) == "control"
     world.unknown_contexts.clear()
     assert await world.held("/pod/doc", identity(BOB)) == "read"
-    assert (await world.grant("/pod/doc", identity(BOB))).lasting
+    assert (await world.grant("/pod/doc", identity(BOB))).cacheable
 
 
 async def test_a_malformed_acl_is_understood_no_better_the_next_time() -> None:
     """W-7: so the decision lasts until the ACL is written anew."""
     world = pod()
     world.acl("/pod/doc", MALFORMED)
-    assert (await world.grant("/pod/doc", identity(BOB))).lasting
+    assert (await world.grant("/pod/doc", identity(BOB))).cacheable
 
 
 async def test_a_path_that_was_not_looked_at_is_not_taken_as_absent() -> None:

@@ -233,9 +233,9 @@ async def test_a_grant_lasts_only_if_all_that_it_took_lasts() -> None:
     world.acl("/pod/c/", rule(f"acl:agentGroup <https://g.example/#g>; {AGENT_BOB}", "W", "./"))
     snapshot = world.snapshot_for(target)
     bob = identity(BOB)
-    assert (await world.gate.grant(bob, None, target, snapshot)).lasting
+    assert (await world.gate.grant(bob, None, target, snapshot)).cacheable
     required = modes.for_delete(target, snapshot)
-    assert not (await world.gate.authorize(bob, None, target, required, snapshot)).lasting
+    assert not (await world.gate.authorize(bob, None, target, required, snapshot)).cacheable
 
 
 async def test_a_replaced_owner_loses_ownership_at_once() -> None:
@@ -332,10 +332,10 @@ async def test_a_restriction_holds_for_owners_and_for_access_rules() -> None:
 
 async def test_a_decision_depends_on_what_its_restrictions_depend_on() -> None:
     depends = Absent(path("/pod/terms"))
-    world = restricted(readable(), Ceiling(preconditions=(depends,), lasting=False))
+    world = restricted(readable(), Ceiling(preconditions=(depends,), cacheable=False))
     grant = await world.grant("/pod/doc", identity(BOB))
     assert depends in grant.preconditions
-    assert not grant.lasting
+    assert not grant.cacheable
 
 
 async def test_a_gate_over_another_source_has_the_same_restrictions() -> None:

@@ -289,7 +289,7 @@ async def test_a_context_that_is_unavailable_makes_nobody_a_member_for_now(
     world.unknown_contexts.add(document)
     grant = await world.grant("/pod/doc", identity(BOB))
     assert not grant.user
-    assert not grant.lasting
+    assert not grant.cacheable
     world.unknown_contexts.clear()
     world.clock.time_ms += REMOTE_RETRY_MS
     assert await world.held("/pod/doc", identity(BOB)) == "read"
@@ -315,18 +315,18 @@ async def test_a_context_that_cannot_be_fetched_is_not_an_error_either(group: st
         frozenset({BOB}), named, storage=path("/pod/"), readable=never_asked
     )
     assert not memberships.groups
-    assert not memberships.lasting
+    assert not memberships.cacheable
 
 
 async def test_a_decision_about_local_groups_lasts_and_one_about_foreign_ones_does_not() -> None:
     """Whether an answer may be kept until the store changes."""
     world = grouped("team#a")
     world.store("/pod/team", MEMBERS)
-    assert (await world.grant("/pod/doc", identity(BOB))).lasting
+    assert (await world.grant("/pod/doc", identity(BOB))).cacheable
     world = grouped("team#a", f"{REMOTE}#a")
     world.store("/pod/team", MEMBERS)
-    assert not (await world.grant("/pod/doc", identity(BOB))).lasting
-    assert (await world.grant("/pod/doc", None)).lasting
+    assert not (await world.grant("/pod/doc", identity(BOB))).cacheable
+    assert (await world.grant("/pod/doc", None)).cacheable
 
 
 # --- group readers -----------------------------------------------------------------------------

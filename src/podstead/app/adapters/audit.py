@@ -41,8 +41,7 @@ from podstead.idp.administration.audit_log import (
 )
 from podstead.idp.audit import AuditEvent
 from podstead.idp.records import ACCOUNTS, Account
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind, Value, Versioned
+from podstead.storage.record_store import RecordKind, RecordStore, Value, Versioned
 
 logger = logging.getLogger("podstead.audit")
 _own_logger = logging.getLogger("podstead.app")
@@ -70,19 +69,6 @@ def facts_of(account_id: str | None) -> dict[str, str]:
     return {"account": account_id, **named}
 
 
-_NOTABLE = frozenset(
-    {
-        AuditEvent.SIGN_IN_FAILED,
-        AuditEvent.SIGN_IN_PAUSED,
-        AuditEvent.CODE_REUSED,
-        AuditEvent.REFRESH_TOKEN_REUSED,
-        AuditEvent.PASSKEY_COPIED,
-        AuditEvent.FETCH_BLOCKED,
-        AuditEvent.INVITATION_REFUSED,
-    }
-)
-
-
 class LogAudit:
     """Implements Audit of ``idp.audit``, and counts the events of this process."""
 
@@ -92,7 +78,7 @@ class LogAudit:
         """Log an event, with the id and name of its account, if any, and the address of the client
         whose request caused it."""
         self.counts[event] += 1
-        level = logging.WARNING if event in _NOTABLE else logging.INFO
+        level = logging.WARNING if cause_of(event) is CausedBy.REFUSED else logging.INFO
         address = requester_address()
         known = facts_of(account_id) | ({} if address is None else {"client_address": address})
         logger.log(level, "%s", event.value, extra={**known, **facts})

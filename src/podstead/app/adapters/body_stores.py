@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
-from podstead.storage.blobs.body_store import BodyStore, BodyStoreFactory
+from podstead.storage.blobs.body_store import DRAFTS, UPLOADS, BodyStore, BodyStoreFactory
 from podstead.storage.blobs.local import LocalBlobs
-from podstead.storage.blobs.paths import DRAFTS, UPLOADS
 from podstead.storage.blobs.s3_location import S3Location
-from podstead.storage.copying.tables import BODIES_FACT
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
+from podstead.storage.tables import BODIES_FACT
 
 if TYPE_CHECKING:  # for commands only
     from podstead.storage.blobs.s3 import ObjectBlobs

@@ -29,7 +29,7 @@ class FairSemaphore:
     def __init__(
         self, capacity: int, *, wait_s: float, refusal: str, max_waiting: int | None = None
     ) -> None:
-        """``capacity`` slots can be taken at once. Later requests wait up to ``wait_s`` seconds and
+        """``capacity`` slots can be held at once. Later requests wait up to ``wait_s`` seconds and
         are then refused with the message ``refusal``. With ``max_waiting``, a request is refused
         immediately while that many hold or await a slot, or half as many of one requester."""
         self._capacity = capacity
@@ -41,18 +41,18 @@ class FairSemaphore:
         self._shares: dict[tuple[str, str], _Share] = {}
         self._requests = 0
 
-    async def take(self, requester: str, *, pod: str = "", wait_s: float | None = None) -> None:
-        """Take a slot, which :meth:`give_back` returns. The requesters of one ``pod``, if it has a
-        name, get all but one of the slots. Raises Overloaded."""
+    async def acquire(self, requester: str, *, pod: str = "", wait_s: float | None = None) -> None:
+        """Acquire a slot, which :meth:`release` returns. The requesters of one ``pod``, if it has
+        a name, get all but one of the slots. Raises Overloaded."""
         self._check_room(requester)
         shares = self._joined(requester, pod)
         try:
             async with (
                 asyncio.timeout(self._wait_s if wait_s is None else wait_s),
-                AsyncExitStack() as taken,
+                AsyncExitStack() as acquired,
             ):
                 for share in shares:
-                    await taken.enter_async_context(_kept(share.free))
+                    await acquired.enter_async_context(_released_on_failure(share.free))
                 await self._free.acquire()
         except BaseException as error:
             self._leave(shares)
@@ -60,8 +60,8 @@ class FairSemaphore:
                 raise Overloaded(self._refusal) from error
             raise
 
-    def give_back(self, requester: str, *, pod: str = "") -> None:
-        """Return a slot that the requester has taken."""
+    def release(self, requester: str, *, pod: str = "") -> None:
+        """Return a slot that the requester has acquired."""
         shares = [self._shares[key] for key in _keys(requester, pod)]
         self._free.release()
         for share in shares:
@@ -100,7 +100,7 @@ def _keys(requester: str, pod: str) -> list[tuple[str, str]]:
 
 
 @asynccontextmanager
-async def _kept(semaphore: asyncio.Semaphore) -> AsyncIterator[None]:
+async def _released_on_failure(semaphore: asyncio.Semaphore) -> AsyncIterator[None]:
     """Acquire a semaphore, and release it only if the work within the context fails."""
     await semaphore.acquire()
     try:

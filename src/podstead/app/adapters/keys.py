@@ -13,14 +13,17 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from podstead.app.adapters.engine import key_storage
 from podstead.authn.credentials import MIN_KEY_BYTES, SigningKey
+from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.core.errors import StorageError
-from podstead.jose.tokens import Json, SigningKeyPair
+from podstead.pods.provision import TokenPolicy
 from podstead.storage.keys import DamagedKey, KeyStorage
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # loaded when a key signs
     from podstead.app.adapters.provider_keys import KeyFolder
+    from podstead.jose.tokens import Json, SigningKeyPair
 
 
 PROVIDER = "provider"
@@ -52,6 +55,19 @@ def load_token_keys(keys: KeyStorage) -> Sequence[SigningKey]:
         if content is not None:
             check_token_key(content, keys.where(name))
     return [SigningKey(each) for each in loaded]
+
+
+def signing_keys(settings: Settings) -> Sequence[SigningKey]:
+    """The keys that sign pod tokens, the newest first: those of the settings, or the stored ones.
+    Raises StorageError."""
+    return settings.token_keys or load_token_keys(key_storage(settings))
+
+
+def token_policy(settings: Settings) -> TokenPolicy | None:
+    """How pod tokens are issued; ``None`` if they are off. Raises StorageError."""
+    if not settings.simple_tokens:
+        return None
+    return TokenPolicy(key=signing_keys(settings)[0], lifetime_s=settings.token_lifetime_s)
 
 
 def check_token_key(content: bytes, where: str) -> None:

@@ -38,7 +38,7 @@ from podstead.outbound.mail import (
     MailRefused,
     MailTransport,
 )
-from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.record_store import Versioned, secret_key
 from podstead.web.mail import compose
 from podstead.web.mail.compose import MailSite, MailText
 from podstead.web.pages.addresses import link_url, verify_url

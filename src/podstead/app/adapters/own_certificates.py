@@ -10,7 +10,7 @@ from pathlib import Path
 from podstead.authn.claims import is_usable_address
 from podstead.core.errors import BadRequest, Conflict, PodsteadError, StorageError
 from podstead.rdf.rsa_keys import NewKey
-from podstead.storage.private_files import write_private
+from podstead.storage.files import write_private
 from podstead.x509.issuing import IssuedCertificate, issue_certificate
 
 _DAY_S = 24 * 3600

@@ -116,14 +116,14 @@ class Argon2Passwords:
         return PasswordCheck.RIGHT_BUT_OUTDATED if outdated else PasswordCheck.RIGHT
 
     async def _in_turn(self, network: str, work: Callable[[], T]) -> T:
-        await self._slots.take(network)
+        await self._slots.acquire(network)
         loop = asyncio.get_running_loop()
 
         def give_back(_: object) -> None:
             with contextlib.suppress(
                 RuntimeError
             ):  # the loop is closed, and nothing waits any more
-                loop.call_soon_threadsafe(self._slots.give_back, network)
+                loop.call_soon_threadsafe(self._slots.release, network)
 
         future = self._threads.submit(work)
         # Not when the request ends, because the hash of a cancelled request is still computed.

@@ -16,7 +16,7 @@ from podstead.config import Settings
 from podstead.core.errors import BadRequest
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.resources.documents import Documents
-from podstead.storage.all_pods import each_pod
+from podstead.storage.pods import each_pod
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import AtVersion, PodRecord
 

@@ -156,15 +156,15 @@ class RdfProcesses:
     ) -> AsyncIterator[None]:
         while True:
             await self._afford(key, min(wait_s, _PATIENCE_S))
-            await slots.take(key, pod=pod, wait_s=wait_s)
+            await slots.acquire(key, pod=pod, wait_s=wait_s)
             # Others of this requester have used the budget up in the meantime.
             if not key or self._budgets.wait_s(key) == 0:
                 break
-            slots.give_back(key, pod=pod)
+            slots.release(key, pod=pod)
         try:
             yield
         finally:
-            slots.give_back(key, pod=pod)
+            slots.release(key, pod=pod)
 
     async def _afford(self, key: str, patience_s: float) -> None:
         needed_s = self._budgets.wait_s(key) if key else 0.0

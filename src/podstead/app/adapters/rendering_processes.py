@@ -53,12 +53,12 @@ class RenderingProcesses:
         self, task: str, arguments: Mapping[str, str], content: Content, *, requester: str
     ) -> bytes | None:
         """The result, ``None`` if there is none. Raises Overloaded, and what reading raises."""
-        await self._slots.take(requester)
+        await self._slots.acquire(requester)
         try:
             read = content if isinstance(content, bytes) else await content()
             return await self._result(task, arguments, read)
         finally:
-            self._slots.give_back(requester)
+            self._slots.release(requester)
 
     async def _result(
         self, task: str, arguments: Mapping[str, str], content: bytes

@@ -39,16 +39,15 @@ from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable, StorageError
 from podstead.features import folders
-from podstead.storage.access import why_not_usable
-from podstead.storage.all_pods import each_pod
 from podstead.storage.blobs.s3_location import S3Location
-from podstead.storage.copying.tables import BODIES_MARK, COPYING_FACT, folder_mark
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.files import sync_directory, why_not_usable, write_private
 from podstead.storage.keys import DamagedKey, KeyFiles, KeyStorage
 from podstead.storage.layout import RootLayout
-from podstead.storage.private_files import sync_directory, write_private
+from podstead.storage.pods import each_pod
 from podstead.storage.root import lock_root
 from podstead.storage.sqlite import faults_at_a_glance
+from podstead.storage.tables import BODIES_MARK, COPYING_FACT, folder_mark
 
 T = TypeVar("T")
 

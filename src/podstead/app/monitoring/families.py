@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Final
 
-from podstead.storage.commit_figures import BATCH_BOUNDS, COMMIT_BOUNDS_S
+from podstead.storage.protocol import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.web.request_counts import DURATION_BOUNDS_S
 
 

@@ -9,33 +9,238 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from podstead.app.adapters.audit import operator_audit
 from podstead.app.adapters.engine import key_storage
-from podstead.app.adapters.keys import load_token_keys
+from podstead.app.adapters.keys import token_policy
+from podstead.app.adapters.profile_index import ProfileIndex
 from podstead.app.adapters.provider_keys import KeyFolder
-from podstead.app.adapters.root import remembered_issuer, store_issuer
-from podstead.app.operator.data_root import opened_records, served_settings
-from podstead.app.operator.pod_administration import PodAdministration
+from podstead.app.adapters.root import remembered_issuer, remembered_provider, store_issuer
+from podstead.app.operator.data_root import OnStep, opened_records, served_settings
+from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings, StartRefused
-from podstead.core.errors import NotFound, StorageError
+from podstead.core.errors import Conflict, NotFound, StorageError
+from podstead.features import folders
+from podstead.idp.account_creation import PodPlan
 from podstead.idp.administration.pods import PodActions, existing_pod
 from podstead.idp.administration.service import InvitationActions
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
+from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES, name_key
+from podstead.pods.names import check_name
+from podstead.pods.provision import IssuedToken, PlannedPod, PodProvisioner, issue_and_record
+from podstead.resources.importing.values import UNFINISHED_IMPORTS
+from podstead.resources.pod_renaming import Renaming
 from podstead.storage.invitations import invitation_url
+from podstead.storage.pods import each_pod, revocations
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import (
-    TokenRecord,
-)
-from podstead.storage.tokens import revocations
+from podstead.storage.records import Metadata, PodRecord, ResourceKind, TokenRecord
+from podstead.wac.sharing.index import MENTIONS, agent_prefix
 from podstead.web.pages.addresses import link_url
 
-if TYPE_CHECKING:  # at run time it is loaded when it is needed
+if TYPE_CHECKING:
     from podstead.app.accounts import AccountServices
     from podstead.idp.administration.service import Administration
+
+
+_RESOURCES_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPod:
+    """A pod, what it is charged for, whether it has an account, and whether an import into it was
+    interrupted. ``last_use_s`` is when somebody last signed in to the account, or an application
+    used it."""
+
+    record: PodRecord
+    used_bytes: int
+    has_account: bool
+    is_unfinished: bool = False
+    last_use_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodSize:
+    """What is in a pod. ``used_bytes`` is what its quota is charged for: the documents and a fixed
+    amount for each resource, repositories, and what was replaced or deleted a moment ago.
+    ``quota_bytes`` is 0 for none."""
+
+    name: str
+    documents: int
+    containers: int
+    access_rules: int
+    descriptions: int
+    content_bytes: int
+    used_bytes: int
+    quota_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PodAdministration:
+    """Lists pods, and does with one what its name says."""
+
+    settings: Settings
+    records: RecordStore
+    actions: PodActions
+
+    async def list(self) -> Sequence[ListedPod]:
+        """All pods, by name."""
+        store = self.records.store
+        return [
+            ListedPod(
+                pod,
+                await store.used_bytes(pod.name),
+                account_id is not None,
+                await self.records.read(UNFINISHED_IMPORTS, pod.root) is not None,
+                None if account_id is None else await self._last_use_s(account_id),
+            )
+            async for pod in each_pod(store)
+            for account_id in [await self._account_id(pod)]
+        ]
+
+    async def find(self, name: str) -> PodRecord:
+        """A pod that has no account. Raises NotFound, Conflict, StorageError."""
+        pod = await existing_pod(self.records.store, name)
+        if await self._account_id(pod) is not None:
+            raise Conflict(
+                f"The pod '{pod.name}' has an account. To delete both, use "
+                f"'podstead account delete {pod.name}'."
+            )
+        return pod
+
+    async def delete(self, name: str) -> None:
+        """Delete a pod that has no account. Its name stays reserved until the operator releases it.
+        Raises NotFound, Conflict, StorageError."""
+        pod = await self.find(name)
+        await self.actions.delete(pod.name)
+
+    async def size(self, name: str) -> PodSize:
+        """Count what is in a pod. Raises NotFound, StorageError."""
+        pod = await existing_pod(self.records.store, name)
+        counts = dict.fromkeys(ResourceKind, 0)
+        content_bytes = 0
+        async for each in self._resources(pod):
+            counts[each.kind] += 1
+            content_bytes += each.size_bytes
+        quota_bytes = pod.quota_bytes
+        return PodSize(
+            name=pod.name,
+            documents=counts[ResourceKind.DOCUMENT],
+            containers=counts[ResourceKind.CONTAINER] + counts[ResourceKind.STORAGE],
+            access_rules=counts[ResourceKind.ACL],
+            descriptions=counts[ResourceKind.DESCRIPTION],
+            content_bytes=content_bytes,
+            used_bytes=await self.records.store.used_bytes(pod.name),
+            quota_bytes=self.settings.quota_bytes if quota_bytes is None else quota_bytes,
+        )
+
+    async def _resources(self, pod: PodRecord) -> AsyncIterator[Metadata]:
+        after = None
+        while True:
+            page = await self.records.store.read_tree(
+                pod.root, after=after, limit=_RESOURCES_AT_ONCE
+            )
+            found = [each for each in page.values() if each is not None]
+            for each in found:
+                yield each
+            if len(found) < _RESOURCES_AT_ONCE:
+                return
+            after = max(each.path for each in found)
+
+    async def _account_id(self, pod: PodRecord) -> str | None:
+        found = await self.records.read(USERNAMES, name_key(pod.name))
+        return None if found is None else found.value.account_id
+
+    async def _last_use_s(self, account_id: str) -> int | None:
+        signed_in = await self.records.read(LAST_SIGN_INS, account_id)
+        grants = await self.records.of_owner(GRANTS, account_id)
+        used_s = [each.value.last_used_s for each in grants]
+        used_s += [] if signed_in is None else [signed_in.value.at_s]
+        return max(used_s, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class RenamingReport:
+    """What a renaming did. ``named_elsewhere`` are ACLs of other pods that name the former
+    WebID."""
+
+    name: str
+    url: str
+    web_id: str
+    former_url: str
+    former_web_id: str
+    resources: int
+    rewritten: int
+    unreadable: Sequence[str]
+    named_elsewhere: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PodCreation:
+    """A new pod; ``token`` is that of its owner, if simple tokens are on."""
+
+    name: str
+    url: str
+    web_id: str
+    token: str | None
+
+
+async def create_pod(settings: Settings, name: str) -> PodCreation:
+    """Create a pod without an account. Raises UnusablePodName, PodNameTaken, RootUnusable,
+    StorageError."""
+    async with opened_pods(settings) as pods, operator_audit(pods.records) as audit:
+        planned: PodPlan = await PodActions(pods.records, audit).create(_planner(pods), name)
+        token = planned.token if isinstance(planned, PlannedPod) else None
+        return PodCreation(planned.name, planned.pod_uri, planned.web_id, token)
+
+
+def _planner(pods: OpenedPods) -> PodProvisioner:
+    settings = pods.settings
+    return PodProvisioner(
+        base_url=settings.base_url,
+        store=pods.records.store,
+        tokens=token_policy(settings),
+        clock=pods.records.clock,
+        randomness=pods.records.randomness,
+        issuer=remembered_provider(settings),
+    )
+
+
+async def rename_pod(
+    settings: Settings, name: str, new_name: str, *, on_step: OnStep
+) -> RenamingReport:
+    """Give a pod another name, and its account with it. Raises NotFound, UnusablePodName, Conflict,
+    QuotaExceeded, RootUnusable, StorageError."""
+    new_name = check_name(new_name)
+    async with opened_pods(settings) as pods, operator_audit(pods.records) as audit:
+        actions = PodActions(pods.records, audit)
+        renamed: Renaming = await actions.rename(
+            pods.renamer, name, new_name, progress=partial(on_step, "Reading")
+        )
+        for folder in folders():
+            await folder.follow_name(settings, pods.records, renamed.after.root)
+        # The hook of the write did not know the new pod yet.
+        await ProfileIndex(pods.records, pods.documents).read(renamed.after)
+        base_url = pods.settings.base_url
+        return RenamingReport(
+            name=renamed.after.name,
+            url=base_url + renamed.after.root,
+            web_id=renamed.after.owner,
+            former_url=base_url + renamed.before.root,
+            former_web_id=renamed.before.owner,
+            resources=renamed.resources,
+            rewritten=renamed.rewritten,
+            unreadable=renamed.unreadable,
+            named_elsewhere=await _naming(pods.records, renamed.before.owner),
+        )
+
+
+async def _naming(records: RecordStore, web_id: str) -> Sequence[str]:
+    """The ACLs that name an agent, as far as they are indexed."""
+    prefix = agent_prefix(web_id)
+    page = await MENTIONS.page(records.store, after=prefix, now_ms=records.now_ms())
+    return [each.key[len(prefix) :] for each in page if each.key.startswith(prefix)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +254,13 @@ class TokenAdministration:
     async def create(self, pod_name: str) -> IssuedToken:
         """Issue another token for the owner of a pod. Raises NotFound, StartRefused,
         StorageError."""
-        if not self.settings.simple_tokens:
+        policy = token_policy(self.settings)
+        if policy is None:
             raise StartRefused(
                 "Simple tokens are off, so the server would not accept one. Turn on simple-tokens."
             )
-        keys = self.settings.token_keys or load_token_keys(key_storage(self.settings))
         pod = await existing_pod(self.records.store, pod_name)
-        issued = await issue_and_record(
-            TokenPolicy(key=keys[0], lifetime_s=self.settings.token_lifetime_s),
-            pod=pod,
-            records=self.records,
-        )
+        issued = await issue_and_record(policy, pod=pod, records=self.records)
         self.audit.note(AuditEvent.POD_TOKEN_CREATED, pod=pod.name)
         return issued
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,37 +21,37 @@ from podstead.app.adapters.body_stores import layout_of, stored_blobs
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT
-from podstead.app.operator.data_root import inspect_copy, unopened_store
+from podstead.app.operator.data_root import OnStep, inspect_copy, unopened_store
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError, RootUnusable
 from podstead.features import folders
 from podstead.storage.backup.archives import ArchiveBackup, archive_sink
 from podstead.storage.backup.copying import OpenDrafts, RootCopy
 from podstead.storage.backup.last import FailedBackup, LastBackup, write_last_backup
-from podstead.storage.backup.manifest import (
+from podstead.storage.backup.reading import (
     DATABASE,
     FORMAT,
     BackupCounts,
     BackupDamaged,
+    BackupReader,
     BackupUnusable,
     FileRecord,
+    FolderBackup,
     Manifest,
+    checked_pieces,
+    take_all,
     time_as_text,
 )
-from podstead.storage.backup.reading import BackupReader, FolderBackup, checked_pieces, take_all
 from podstead.storage.backup.restoring import restore_into
 from podstead.storage.backup.sinks import FolderSink, Sink, partial_file, partial_folder
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.bodies import StoredBlobs
-from podstead.storage.copying.tables import BODIES_FACT
 from podstead.storage.inspection import Inspection
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts
-
-OnStep = Callable[[str, int, int], None]
-"""Called with the name of a step, and how much of it is done and to do."""
+from podstead.storage.tables import BODIES_FACT
 
 
 async def back_up_to_folder(

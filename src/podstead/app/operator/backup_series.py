@@ -25,16 +25,14 @@ from typing import Final
 
 import msgspec
 
-from podstead.app.operator.backup import OnStep, back_up_to_folder
-from podstead.app.operator.data_root import opened_records
+from podstead.app.operator.backup import back_up_to_folder
+from podstead.app.operator.data_root import OnStep, opened_records
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError, ServerTrouble
-from podstead.storage.backup.manifest import BackupDamaged, BackupUnusable, Manifest
-from podstead.storage.backup.reading import FolderBackup
+from podstead.storage.backup.reading import BackupDamaged, BackupUnusable, FolderBackup, Manifest
 from podstead.storage.backup.retention import KeepRule, kept
 from podstead.storage.backup.sinks import remove_abandoned, remove_backup
-from podstead.storage.lease import Lease
-from podstead.storage.registry import RecordKind
+from podstead.storage.record_store import Lease, RecordKind
 
 _RENEWAL_S: Final = 2.0
 """How often the lease is asked for, or renewed."""

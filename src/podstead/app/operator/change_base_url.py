@@ -7,7 +7,6 @@ is served. Every step may be repeated.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -21,7 +20,7 @@ from podstead.app.adapters.root import (
     remembered_issuer,
     unfinished_move,
 )
-from podstead.app.operator.data_root import check_has_records
+from podstead.app.operator.data_root import OnStep, check_has_records
 from podstead.app.operator.importing import opened_pods
 from podstead.config import Settings
 from podstead.core.errors import Conflict, RootUnusable
@@ -30,10 +29,10 @@ from podstead.idp.audit import AuditEvent
 from podstead.idp.records import ACCOUNTS
 from podstead.resources.base_moving import BaseMove, MovedDocuments
 from podstead.resources.renaming import NameMapping
+from podstead.storage.pods import revocations
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import DropPod
 from podstead.storage.root import lock_root
-from podstead.storage.tokens import revocations
 
 _PODS_AT_ONCE = 200
 
@@ -57,7 +56,7 @@ async def move_data_root(
     *,
     every_document: bool,
     dry_run: bool,
-    progress: Callable[[int], None],
+    on_step: OnStep,
 ) -> BaseMoveReport:
     """Move a data root to the base URL ``new``, which is valid.
 
@@ -90,7 +89,9 @@ async def move_data_root(
                 pods.records, move.names, dry_run=dry_run
             )
             moved = await move.rewrite(
-                every_document=every_document, dry_run=dry_run, progress=progress
+                every_document=every_document,
+                dry_run=dry_run,
+                progress=lambda done: on_step("Rewriting", done, 0),
             )
             if not dry_run:
                 audit.note(AuditEvent.BASE_URL_CHANGED, old=old, new=new)

@@ -29,7 +29,6 @@ from podstead.app.adapters.keys import (
 from podstead.app.adapters.provider_keys import decode_key
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.operator.backup import OnStep
 from podstead.app.operator.checking.bodies import (
     check_containers,
     check_files,
@@ -40,7 +39,7 @@ from podstead.app.operator.checking.bodies import (
 )
 from podstead.app.operator.checking.findings import CheckContext, Code, Finding
 from podstead.app.operator.checking.repairs import Repairs, SetAside
-from podstead.app.operator.data_root import opened_store, unopened_store
+from podstead.app.operator.data_root import OnStep, opened_store, unopened_store
 from podstead.config import Settings
 from podstead.core.errors import (
     BadRequest,
@@ -56,7 +55,7 @@ from podstead.rdf.codecs import parse
 from podstead.rdf.errors import RdfTooComplex, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.resources.sharing.rules_index import BUILDING, BuildingProgress
-from podstead.storage.blobs.paths import blob_path
+from podstead.storage.blobs.body_store import blob_path
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.disk_space import DiskSpace, read_disk_usage
 from podstead.storage.inspection import StoredAcl

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podstead.app.adapters.body_stores import layout_of
-from podstead.app.operator.backup import OnStep
-from podstead.app.operator.data_root import opened_store
+from podstead.app.operator.data_root import OnStep, opened_store
 from podstead.config import Settings
 from podstead.core.errors import RootInUse
 from podstead.features import Compacted, DataFolder, folders
-from podstead.storage.compaction import Compaction
 from podstead.storage.layout import RootLayout
-from podstead.storage.protocol import Store
+from podstead.storage.protocol import Compaction, Store
 from podstead.storage.root import lock_root
 
 Sizes = Mapping[str, int]

@@ -22,14 +22,13 @@ from podstead.app.adapters.body_stores import bodies_place, check_bodies, layout
 from podstead.app.adapters.engine import has_records, key_storage, prepare_engine, stored_facts
 from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT, unfinished_move
-from podstead.app.operator.backup import OnStep
+from podstead.app.operator.data_root import OnStep
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
 from podstead.features import folders
 from podstead.storage.backup.copying import not_copied
-from podstead.storage.backup.manifest import DATABASE
+from podstead.storage.backup.reading import DATABASE
 from podstead.storage.backup.sinks import copy_hashed
-from podstead.storage.blobs.disk import sync_directory
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.bodies import copy_bodies, verify_bodies
 from podstead.storage.copying.rows import (
@@ -40,13 +39,13 @@ from podstead.storage.copying.rows import (
     compare_rows,
     copy_rows,
 )
-from podstead.storage.copying.tables import BODIES_FACT, COPYING_FACT, MOVED_WITHOUT
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.files import make_private_directory, sync_directory
 from podstead.storage.inspection import Inspection
 from podstead.storage.keys import KeyStorage
 from podstead.storage.layout import RootLayout
-from podstead.storage.private_files import make_private_directory
 from podstead.storage.root import lock_root
+from podstead.storage.tables import BODIES_FACT, COPYING_FACT, MOVED_WITHOUT
 from podstead.storage.uploads import UPLOADS
 
 
@@ -154,7 +153,7 @@ def _inspect_alone(place: OpenPlace, stack: ExitStack) -> Inspection:
         from podstead.storage.postgresql.inspection import PostgresInspection
 
         return PostgresInspection(place.settings.database, is_alone=True)
-    from podstead.storage.sqlite.copying import writers_locked_out
+    from podstead.storage.sqlite.inspection import writers_locked_out
 
     stack.enter_context(writers_locked_out(place.layout.database))
     return inspect(place)
@@ -177,10 +176,10 @@ def _lock(place: OpenPlace, stack: ExitStack) -> None:
 
 def _target_of(place: OpenPlace) -> ClosingTarget:
     if place.settings.database is not None:
-        from podstead.storage.postgresql.copying import PostgresTarget
+        from podstead.storage.postgresql.inspection import PostgresTarget
 
         return PostgresTarget(place.settings.database)
-    from podstead.storage.sqlite.copying import SqliteTarget
+    from podstead.storage.sqlite.inspection import SqliteTarget
 
     return SqliteTarget(place.layout.database)
 

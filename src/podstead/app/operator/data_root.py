@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -23,6 +23,9 @@ from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.storage.root import unusable
 
+OnStep = Callable[[str, int, int], None]
+"""Called with the name of a step, and how much of it is done and to do."""
+
 
 @asynccontextmanager
 async def opened_records(settings: Settings) -> AsyncIterator[RecordStore]:
@@ -33,9 +36,10 @@ async def opened_records(settings: Settings) -> AsyncIterator[RecordStore]:
 
 @asynccontextmanager
 async def opened_store(settings: Settings) -> AsyncIterator[Store]:
-    """The store of an existing data root, while it is open."""
+    """The store of an existing data root, while it is open. What writes need is opened with the
+    first of them."""
     store = unopened_store(settings)
-    await store.open()
+    await store.open(for_reading=True)
     try:
         yield store
     finally:

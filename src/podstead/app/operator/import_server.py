@@ -45,8 +45,8 @@ from podstead.resources.importing.values import (
     ImportTarget,
 )
 from podstead.resources.renaming import NameMapping
+from podstead.storage.record_store import RecordKind
 from podstead.storage.records import Committed, Present, Write
-from podstead.storage.registry import RecordKind
 
 
 class CompletedImport(msgspec.Struct, frozen=True):

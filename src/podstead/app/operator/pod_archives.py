@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from podstead.app.adapters.audit import operator_audit
 from podstead.app.adapters.root import remembered_provider
+from podstead.app.operator.data_root import OnStep
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings
 from podstead.core.errors import Conflict, DiskFull, StorageError
@@ -30,7 +31,6 @@ from podstead.resources.importing.values import (
     ImportedResource,
     ImportReport,
     NotTaken,
-    Progress,
 )
 from podstead.resources.renaming import NameMapping
 from podstead.storage.disk_space import DiskSpace
@@ -54,10 +54,8 @@ class Exported:
     changed: tuple[str, ...]
 
 
-async def export_pod(
-    settings: Settings, name: str, file: Path, *, progress: Callable[[int, int], None]
-) -> Exported:
-    """Write the archive of a pod to a file, which must not exist yet. ``progress`` gets the bytes
+async def export_pod(settings: Settings, name: str, file: Path, *, on_step: OnStep) -> Exported:
+    """Write the archive of a pod to a file, which must not exist yet. ``on_step`` gets the bytes
     that were written and those that are expected.
 
     The file appears when it is complete. Raises NotFound, Conflict, DiskFull, Overloaded,
@@ -76,7 +74,7 @@ async def export_pod(
                 bundler=archives,
             )
         archive = PodArchive(store, contents, lenient=True)
-        size_bytes = await _write(file, archive, progress)
+        size_bytes = await _write(file, archive, on_step)
         audit.note(AuditEvent.POD_EXPORTED, pod=pod.name)
     return Exported(
         file=file,
@@ -106,7 +104,7 @@ def _check_free(file: Path) -> None:
         raise Conflict(f"{file} exists already.")
 
 
-async def _write(file: Path, archive: PodArchive, progress: Callable[[int, int], None]) -> int:
+async def _write(file: Path, archive: PodArchive, on_step: OnStep) -> int:
     partial = file.with_name(file.name + _PARTIAL)
     written = 0
     try:
@@ -116,7 +114,7 @@ async def _write(file: Path, archive: PodArchive, progress: Callable[[int, int],
             async for piece in archive.chunks():
                 opened.write(piece)
                 written += len(piece)
-                progress(written, archive.size_bytes)
+                on_step("Writing", written, archive.size_bytes)
             opened.flush()
             os.fsync(opened.fileno())
         partial.rename(file)
@@ -134,13 +132,17 @@ async def import_pod(
     *,
     name: str | None,
     dry_run: bool,
-    progress: Progress,
+    on_step: OnStep,
 ) -> tuple[str, ImportReport]:
     """Create the pod of an archive, under the ``name`` or that which it had; its URL and what
     happened.
 
     Raises Conflict, UnusablePodName, QuotaExceeded, DiskFull, Overloaded, StorageError.
     """
+
+    def progress(report: ImportReport) -> None:
+        on_step("Importing", report.resources, archive.count)
+
     async with opened_pods(settings) as pods, operator_audit(pods.records) as audit:
         _check_disk(settings, archive)
         old = archive.pod

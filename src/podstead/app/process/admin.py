@@ -73,7 +73,7 @@ async def open_control_socket(folder: Path, answer: Answer) -> asyncio.AbstractS
         return None
 
 
-def ask(folder: Path, worker: int, query: str) -> bytes | None:
+def ask_worker(folder: Path, worker: int, query: str) -> bytes | None:
     """The answer of the worker with that process id; ``None`` if there is none in time."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(ANSWER_WITHIN_S)
@@ -231,7 +231,7 @@ class Monitor:
         found: Checks = {}
         answered = 0
         for pid in self._workers.worker_pids():
-            answer = ask(self._folder, pid, WorkerQuery.CHECKS.value)
+            answer = ask_worker(self._folder, pid, WorkerQuery.CHECKS.value)
             if answer is None:
                 continue
             answered += 1
@@ -247,13 +247,13 @@ class Monitor:
             answering = 0
             stored: Readings = {}
             for pid in pids:
-                answer = ask(self._folder, pid, WorkerQuery.COUNTERS.value)
+                answer = ask_worker(self._folder, pid, WorkerQuery.COUNTERS.value)
                 if answer is None:
                     continue
                 answering += 1
                 self._total.note(pid, msgspec.json.decode(answer, type=Readings))
                 if not stored:
-                    about_all = ask(self._folder, pid, WorkerQuery.STORED.value)
+                    about_all = ask_worker(self._folder, pid, WorkerQuery.STORED.value)
                     stored = msgspec.json.decode(about_all, type=Readings) if about_all else {}
             for ended in self._seen - pids:
                 forget(self._folder, ended)

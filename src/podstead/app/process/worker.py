@@ -21,7 +21,7 @@ import ssl
 import sys
 import tempfile
 import threading
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +40,7 @@ from podstead.app.process.listening import BACKLOG, ListeningSockets
 from podstead.app.process.tls.front import TlsFrontend, remove_folder
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError
+from podstead.web.asgi import Application, Message, Receive, Scope, Send
 
 if TYPE_CHECKING:
     from podstead.app.process.sockets.listener import SocketListener
@@ -47,11 +48,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("podstead.app")
 
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Factory = Callable[[Settings], Application]
 """Builds the application. If it has a method ``drain``, the worker calls that before it stops, and
 before connections without an end are aborted."""

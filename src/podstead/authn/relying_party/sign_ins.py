@@ -29,8 +29,7 @@ from podstead.authn.relying_party.providers import (
 )
 from podstead.core.errors import OutboundError, RemoteUnavailable
 from podstead.jose.tokens import InvalidJose, Json, SigningKeyPair, read_object
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind, secret_key
+from podstead.storage.record_store import RecordKind, RecordStore, secret_key
 
 # Composes the requests of a sign-in at another provider.
 #

@@ -10,8 +10,9 @@ from podstead.features import Compacted, DataFolder, Feature, WorkerFeature
 from podstead.features.git.settings import GitSettings
 
 if TYPE_CHECKING:  # a server without git loads none of this
-    from podstead.app.operator.backup import OnStep, RunningBackup
+    from podstead.app.operator.backup import RunningBackup
     from podstead.app.operator.checking.findings import CheckContext, Finding
+    from podstead.app.operator.data_root import OnStep
     from podstead.app.services import Services
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath

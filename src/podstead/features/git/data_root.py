@@ -13,8 +13,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Final
 
-from podstead.app.operator.backup import OnStep, RunningBackup
+from podstead.app.operator.backup import RunningBackup
 from podstead.app.operator.checking.findings import CheckContext, Finding, FindingCode
+from podstead.app.operator.data_root import OnStep
 from podstead.core.errors import Overloaded, ServerTrouble, StorageError
 from podstead.features import Compacted
 from podstead.features.git.configuration import environment

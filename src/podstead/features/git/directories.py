@@ -28,8 +28,8 @@ from typing import Final, TypeVar
 from podstead.core.errors import DiskFull, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.features.git.entries import RepositoryName
-from podstead.storage.blobs.disk import run_to_end
 from podstead.storage.disk_space import is_full
+from podstead.storage.files import run_to_end
 from podstead.storage.layout import RootLayout
 from podstead.storage.removal_lock import removals_allowed
 

@@ -111,7 +111,7 @@ class GitProcesses:
         permit: Permit | None = None,
     ) -> HttpBackend:
         """Start ``git http-backend`` and send it the content."""
-        await self._slots.take(requester)
+        await self._slots.acquire(requester)
         permission = None if permit is None else Permission(permit)
         inherited: tuple[int, ...] = () if holding is None else (holding,)
         if permission is not None:
@@ -122,7 +122,7 @@ class GitProcesses:
                 "http-backend", environment=environment, inherited=inherited
             )
         except BaseException:
-            self._slots.give_back(requester)
+            self._slots.release(requester)
             if permission is not None:
                 permission.abandon()
             raise
@@ -141,7 +141,7 @@ class GitProcesses:
 
     def _is_over(self, requester: str, answering: HttpBackend) -> None:
         self._running.discard(answering)
-        self._slots.give_back(requester)
+        self._slots.release(requester)
 
     async def run(
         self,

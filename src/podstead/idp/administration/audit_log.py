@@ -13,9 +13,8 @@ from typing import Final
 import msgspec
 
 from podstead.idp.audit import Audit, AuditEvent, RequestSource
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore, Versioned
 from podstead.storage.records import Record
-from podstead.storage.registry import RecordKind, Versioned
 
 
 @dataclass(frozen=True, slots=True)

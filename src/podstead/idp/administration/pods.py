@@ -14,8 +14,8 @@ from podstead.idp.accounts import Accounts
 from podstead.idp.administration.audit_log import Actions, Operator
 from podstead.idp.audit import AuditEvent
 from podstead.idp.records import EMAILS, LAST_SIGN_INS, Account, LastSignIn
-from podstead.storage.all_pods import each_pod
 from podstead.storage.codes import StorageCodes
+from podstead.storage.pods import each_pod
 from podstead.storage.protocol import PodRegistry
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
@@ -143,7 +143,7 @@ _BATCH: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class ListedPod:
+class PodWithAccount:
     """A pod with the account that it belongs to, if it has one."""
 
     pod: PodRecord
@@ -156,7 +156,7 @@ class ListedPod:
 class AccountListing:
     """One page; ``next_after`` is the name to continue after, empty on the last page."""
 
-    rows: Sequence[ListedPod]
+    rows: Sequence[PodWithAccount]
     next_after: str
     total: int
     """The number of pods that were found."""
@@ -197,16 +197,16 @@ class Directory:
                     page.append(pod)
         return page, total
 
-    async def find(self, name: str) -> ListedPod:
+    async def find(self, name: str) -> PodWithAccount:
         """The pod of that name. Raises NotFound."""
         return await self._listed(await existing_pod(self.records.store, name))
 
-    async def _listed(self, pod: PodRecord) -> ListedPod:
+    async def _listed(self, pod: PodRecord) -> PodWithAccount:
         stored = await self.accounts.find(pod.name)
         last = None
         if stored is not None:
             last = await self.records.read(LAST_SIGN_INS, stored.value.account_id)
-        return ListedPod(
+        return PodWithAccount(
             pod=pod,
             account=None if stored is None else stored.value,
             used_bytes=await self.records.store.used_bytes(pod.name),

@@ -31,9 +31,8 @@ from podstead.storage.invitations import (
     Invitations,
     NewInvitation,
 )
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned, secret_key
 
 # Links that let a person in once, to replace a lost password or create the first operator.
 #

@@ -19,9 +19,8 @@ from podstead.idp.records import ALLOWED_KEYS, Account, AllowedKey
 from podstead.idp.security_events import event_records
 from podstead.idp.sign_in_methods import end_records
 from podstead.nostr.npub import npub
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned
 
 if TYPE_CHECKING:
     from podstead.idp.nostr.profile_keys import ProfileKeys  # not loaded without the provider

@@ -14,7 +14,7 @@ from podstead.idp.accounts import Accounts
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import Account, NostrLink
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,8 @@ from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
 from podstead.idp.security_events import event_records
 from podstead.idp.sign_in_methods import end_records, remaining_factor
 from podstead.nostr.npub import npub
-from podstead.storage.record_store import Changes, Contention, RecordStore
+from podstead.storage.record_store import Changes, Contention, RecordStore, Versioned
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Versioned
 
 MAX_PER_ACCOUNT: Final = 50
 

@@ -21,9 +21,8 @@ from podstead.idp.records import (
 from podstead.rdf.graph import RdfParser
 from podstead.rdf.nostr_keys import stated_keys
 from podstead.storage.document_reader import DocumentReader
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned
 from podstead.storage.records import Metadata
-from podstead.storage.registry import Versioned
 
 MAX_CLAIMS: Final = 100
 """How many profiles are read for one key. One is right, and two are already too many."""

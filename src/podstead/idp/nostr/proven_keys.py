@@ -17,8 +17,7 @@ from podstead.idp.nostr.events import KeyProof
 from podstead.idp.records import NOSTR_LINKS, PROVEN_KEYS, Account, NostrLink, ProvenKey
 from podstead.idp.security_events import first_event_record
 from podstead.nostr.npub import npub
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 
 PROVEN_S: Final = 30 * 60
 """How long a person may take to fill in the form."""

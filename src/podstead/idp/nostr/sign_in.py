@@ -18,8 +18,7 @@ from podstead.idp.nostr.events import KeyProof
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.records import MAX_EMAIL_CHARACTERS, Account
 from podstead.idp.sign_in import AccountDisabled
-from podstead.storage.record_store import Changes, RecordStore
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Changes, RecordStore, Versioned
 
 FACTOR: Final = "nostr"
 

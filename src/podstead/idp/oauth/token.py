@@ -47,8 +47,8 @@ from podstead.idp.records import (
     Grant,
     RefreshToken,
 )
+from podstead.storage.record_store import Versioned
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Versioned
 
 _AUTH_METHODS: Final = ["client_secret_basic", "client_secret_post", "none"]
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9\-._~]{43,128}")

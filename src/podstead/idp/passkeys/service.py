@@ -28,9 +28,8 @@ from podstead.idp.records import PASSKEYS, Account, Challenge, Passkey
 from podstead.idp.security_events import event_records
 from podstead.idp.sessions import OpenSession
 from podstead.idp.sign_in_methods import end_records, remaining_factor
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Versioned, secret_key
 
 MAX_PER_ACCOUNT: Final = 50
 MAX_NAME_CHARACTERS: Final = 64

@@ -28,8 +28,7 @@ from podstead.idp.passkeys.ceremonies import (
 from podstead.idp.passkeys.service import passkey_key
 from podstead.idp.records import ACCOUNTS, PASSKEYS, Account, Passkey
 from podstead.idp.sign_in import AccountDisabled
-from podstead.storage.record_store import Changes, RecordStore
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Changes, RecordStore, Versioned
 
 FACTOR: Final = "passkey"
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from podstead.core.clock import Randomness
-from podstead.storage.registry import secret_key
+from podstead.storage.record_store import secret_key
 
 STEP_S: Final = 30
 _SECRET_BYTES: Final = 20

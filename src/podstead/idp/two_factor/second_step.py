@@ -21,8 +21,7 @@ from podstead.idp.records import PENDING_SECOND_FACTORS, Account, PendingSecondF
 from podstead.idp.security_events import event_records
 from podstead.idp.sign_in import Attempts, KnownBrowsers, attempt_at
 from podstead.idp.two_factor.service import TwoFactors, WrongCode, password_fingerprint
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 
 HALF_SIGN_IN_S: Final = 600
 MAX_FAILURES: Final = 5

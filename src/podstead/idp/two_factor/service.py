@@ -26,9 +26,8 @@ from podstead.idp.two_factor.codes import (
     new_secret,
     recovery_hash,
 )
-from podstead.storage.record_store import Changes, RecordStore
+from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Versioned, secret_key
 
 _NONE_AT_ALL: Final = -1
 _ANY_PASSWORD: Final = "*"  # noqa: S105 - in place of a mark

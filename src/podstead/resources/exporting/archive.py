@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing
 from typing import Final
 
@@ -34,7 +34,7 @@ from podstead.resources.exporting.contents import (
 from podstead.resources.exporting.zip_records import (
     ZipEntry,
     central_header,
-    end_records,
+    end_of_archive,
     local_header,
 )
 from podstead.storage.open_body import OpenBody, StreamedBody
@@ -52,8 +52,8 @@ class ContentsChanged(StorageError):
         super().__init__(f"{path} was changed during the export; begin again")
 
 
-class _Written:
-    """The data of a written entry that the directory needs."""
+class _WrittenEntry:
+    """What the directory needs of an entry that is written."""
 
     __slots__ = ("crc", "entry", "offset")
 
@@ -94,7 +94,7 @@ class PodArchive(StreamedBody):
         """The bytes from ``start`` up to ``end``. Raises ContentsChanged."""
         waiting: list[bytes] = []
         waiting_bytes = 0
-        async with aclosing(self._pieces(_Window(start, end))) as pieces:
+        async with aclosing(self._pieces(_Output(start, end))) as pieces:
             async for piece in pieces:
                 waiting.append(piece)
                 waiting_bytes += len(piece)
@@ -104,10 +104,8 @@ class PodArchive(StreamedBody):
         if waiting:
             yield b"".join(waiting)
 
-    async def _pieces(self, window: _Window) -> AsyncGenerator[bytes, None]:
-        written: list[_Written] = []
-        hashes: dict[str, str] = {}
-        async for piece in self._resources(window, written, hashes):
+    async def _pieces(self, output: _Output) -> AsyncGenerator[bytes, None]:
+        async for piece in self._resources(output):
             yield piece
         if self._lenient:
             later = await changed_since(
@@ -121,26 +119,22 @@ class PodArchive(StreamedBody):
 
         def manifest() -> Iterator[bytes]:
             return crate.manifest(
-                contents, archived, hashes, page_bytes=page_bytes, changed=self.changed
+                contents, archived, output.hashes, page_bytes=page_bytes, changed=self.changed
             )
 
         page_bytes = await asyncio.to_thread(lambda: _length(page()))
         for name, make in ((crate.PAGE, page), (crate.MANIFEST, manifest)):
-            if not window.is_complete:
-                async for piece in _made(name, make, window, written, hashes):
+            if not output.is_complete:
+                async for piece in output.generated(name, make):
                     yield piece
-        async for piece in _directory(window, written):
+        async for piece in output.directory():
             yield piece
 
-    # --- the resources ----------------------------------------------------------------------
-
-    async def _resources(
-        self, window: _Window, written: list[_Written], hashes: dict[str, str]
-    ) -> AsyncIterator[bytes]:
+    async def _resources(self, output: _Output) -> AsyncIterator[bytes]:
         gone: set[str] = set()
         for each in self._archived:
             if each.metadata.kind.is_container:
-                async for piece in self._folder(each, window, written, hashes):
+                async for piece in self._folder(each, output):
                     yield piece
             if not _file_name(each):
                 continue
@@ -149,48 +143,23 @@ class PodArchive(StreamedBody):
                 gone.add(each.name)
                 continue
             entry = ZipEntry(_file_name(each), body.size_bytes, each.metadata.modified_ms)
-            async for piece in self._file(entry, body, window, written, hashes):
+            async for piece in output.file(entry, body):
                 yield piece
-            if window.is_complete:
+            if output.is_complete:
                 return
         if gone:
             self._archived = [each for each in self._archived if each.name not in gone]
 
-    async def _folder(
-        self,
-        each: ArchivedResource,
-        window: _Window,
-        written: list[_Written],
-        hashes: dict[str, str],
-    ) -> AsyncIterator[bytes]:
+    async def _folder(self, each: ArchivedResource, output: _Output) -> AsyncIterator[bytes]:
         """The folder of a container, and its git repository."""
-        folder = ZipEntry(each.name, 0, last_modified_ms(each.metadata))
-        written.append(_Written(folder, 0, window.position))
-        for part in window.cut(local_header(folder, 0)):
+        for part in output.header(ZipEntry(each.name, 0, last_modified_ms(each.metadata)), 0):
             yield part
         if not each.repository:
             return
         bundle = self._contents.bundles[each.metadata.path]
         entry = ZipEntry(each.repository, bundle.size_bytes, self._contents.modified_ms)
-        async for piece in self._file(entry, bundle, window, written, hashes):
+        async for piece in output.file(entry, bundle):
             yield piece
-
-    @staticmethod
-    async def _file(
-        entry: ZipEntry,
-        body: OpenBody,
-        window: _Window,
-        written: list[_Written],
-        hashes: dict[str, str],
-    ) -> AsyncIterator[bytes]:
-        crc, hashes[entry.name] = await _checksums(body)
-        written.append(_Written(entry, crc, window.position))
-        for part in window.cut(local_header(entry, crc)):
-            yield part
-        first, last = window.of_next(body.size_bytes)
-        if first < last:
-            async for piece in body.chunks(first, last):
-                yield piece
 
     async def _open(self, each: ArchivedResource) -> OpenBody | None:
         """The content; ``None`` if it is gone and the archive is lenient."""
@@ -223,71 +192,81 @@ class PodArchive(StreamedBody):
         for entry in entries:
             directory_bytes += len(central_header(entry, 0, position))
             position += len(local_header(entry, 0)) + entry.size_bytes
-        end = end_records(entries=len(entries), offset=position, size_bytes=directory_bytes)
+        end = end_of_archive(entries=len(entries), offset=position, size_bytes=directory_bytes)
         return position + directory_bytes + len(end)
 
 
-class _Window:
-    """The requested part of the archive, and the position reached."""
+class _Output:
+    """The requested part of an archive while it is written, the position reached, and what the
+    directory and the manifest need of what has been written."""
 
     def __init__(self, start: int, end: int | None) -> None:
         self._start = start
         self._end = end
-        self.position = 0
+        self._position = 0
+        self._written: list[_WrittenEntry] = []
+        self.hashes: dict[str, str] = {}
+        """The SHA-256 of each file by its name."""
 
     @property
     def is_complete(self) -> bool:
-        return self._end is not None and self.position >= self._end
+        return self._end is not None and self._position >= self._end
 
-    def of_next(self, size_bytes: int) -> tuple[int, int]:
+    def header(self, entry: ZipEntry, crc: int) -> Iterator[bytes]:
+        """Begin an entry."""
+        self._written.append(_WrittenEntry(entry, crc, self._position))
+        return self._cut(local_header(entry, crc))
+
+    async def file(self, entry: ZipEntry, body: OpenBody) -> AsyncIterator[bytes]:
+        crc, self.hashes[entry.name] = await _checksums(body)
+        for part in self.header(entry, crc):
+            yield part
+        first, last = self._range_of_next(body.size_bytes)
+        if first < last:
+            async for piece in body.chunks(first, last):
+                yield piece
+
+    async def generated(
+        self, name: str, make: Callable[[], Iterator[bytes]]
+    ) -> AsyncIterator[bytes]:
+        """A generated file, whose pieces are made twice: first for the checksum."""
+        crc, size_bytes, self.hashes[name] = await asyncio.to_thread(_measured, make)
+        newest_ms = max((each.entry.modified_ms for each in self._written), default=0)
+        for part in self.header(ZipEntry(name, size_bytes, newest_ms), crc):
+            yield part
+        for index, piece in enumerate(make()):
+            if index % _PIECES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            for part in self._cut(piece):
+                yield part
+
+    async def directory(self) -> AsyncIterator[bytes]:
+        """The directory at the end of the archive."""
+        offset, written = self._position, self._written
+        for index, each in enumerate(written):
+            if index % _PIECES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            for part in self._cut(central_header(each.entry, each.crc, each.offset)):
+                yield part
+        size_bytes = self._position - offset
+        end = end_of_archive(entries=len(written), offset=offset, size_bytes=size_bytes)
+        for part in self._cut(end):
+            yield part
+
+    def _range_of_next(self, size_bytes: int) -> tuple[int, int]:
         """The requested range within the next ``size_bytes``; advances the position past them."""
-        first = min(max(self._start - self.position, 0), size_bytes)
+        first = min(max(self._start - self._position, 0), size_bytes)
         last = size_bytes
         if self._end is not None:
-            last = min(max(self._end - self.position, 0), size_bytes)
-        self.position += size_bytes
+            last = min(max(self._end - self._position, 0), size_bytes)
+        self._position += size_bytes
         return first, max(first, last)
 
-    def cut(self, piece: bytes) -> Iterator[bytes]:
+    def _cut(self, piece: bytes) -> Iterator[bytes]:
         """The requested part of the next piece, if any."""
-        first, last = self.of_next(len(piece))
+        first, last = self._range_of_next(len(piece))
         if first < last:
             yield piece[first:last]
-
-
-async def _directory(window: _Window, written: Sequence[_Written]) -> AsyncIterator[bytes]:
-    """The directory at the end of the archive."""
-    offset = window.position
-    for index, each in enumerate(written):
-        if index % _PIECES_AT_ONCE == 0:
-            await asyncio.sleep(0)
-        for part in window.cut(central_header(each.entry, each.crc, each.offset)):
-            yield part
-    size_bytes = window.position - offset
-    end = end_records(entries=len(written), offset=offset, size_bytes=size_bytes)
-    for part in window.cut(end):
-        yield part
-
-
-async def _made(
-    name: str,
-    make: Callable[[], Iterator[bytes]],
-    window: _Window,
-    written: list[_Written],
-    hashes: dict[str, str],
-) -> AsyncIterator[bytes]:
-    """A generated file, whose pieces are made twice: first for the checksum."""
-    crc, size_bytes, hashes[name] = await asyncio.to_thread(_measured, make)
-    newest_ms = max((each.entry.modified_ms for each in written), default=0)
-    entry = ZipEntry(name, size_bytes, newest_ms)
-    written.append(_Written(entry, crc, window.position))
-    for part in window.cut(local_header(entry, crc)):
-        yield part
-    for index, piece in enumerate(make()):
-        if index % _PIECES_AT_ONCE == 0:
-            await asyncio.sleep(0)
-        for part in window.cut(piece):
-            yield part
 
 
 def _measured(make: Callable[[], Iterator[bytes]]) -> tuple[int, int, str]:

@@ -55,7 +55,7 @@ class RepositoryBundler(Protocol):
     """Makes files of the repositories that containers have besides their resources."""
 
     async def bundle_all(self, root: ResourcePath) -> Bundled:
-        """The repositories in a pod. Raises ServerTrouble."""
+        """The repositories in a pod."""
 
 
 class PodContents(msgspec.Struct, frozen=True):
@@ -106,8 +106,7 @@ async def read_contents(
 ) -> PodContents:
     """The contents of a pod; ``bundler`` adds the repositories of its containers.
 
-    Raises Overloaded if it has more than ``max_resources`` or changes all the time, and
-    ServerTrouble.
+    Raises Overloaded if it has more than ``max_resources`` or changes all the time.
     """
     for _ in range(_ATTEMPTS):
         sequence = await store.newest_sequence()

@@ -107,7 +107,7 @@ def central_header(entry: ZipEntry, crc: int, offset: int) -> bytes:
     )
 
 
-def end_records(*, entries: int, offset: int, size_bytes: int) -> bytes:
+def end_of_archive(*, entries: int, offset: int, size_bytes: int) -> bytes:
     """What follows the directory, which begins at ``offset`` and has that size. Always includes the
     ZIP64 records, so that the length is constant."""
     end_64 = _END_64.pack(

@@ -12,8 +12,8 @@ from podstead.core.value import Value
 from podstead.rdf.graph import Dataset
 from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE
 from podstead.resources.renaming import NameMapping
+from podstead.storage.record_store import RecordKind
 from podstead.storage.records import PodRecord, Precondition, Record
-from podstead.storage.registry import RecordKind
 
 
 class ImportedResource(msgspec.Struct, frozen=True):

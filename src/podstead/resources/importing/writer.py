@@ -19,7 +19,7 @@ from podstead.resources.importing.values import (
     UnfinishedImport,
 )
 from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE, WriteHook
-from podstead.storage.pod_tombstones import pod_tombstone
+from podstead.storage.pods import pod_tombstone
 from podstead.storage.quota import fixed_charge
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (

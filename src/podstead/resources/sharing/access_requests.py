@@ -93,7 +93,7 @@ class AccessRequest:
 class AccessAnswer:
     """The answer to a request for access. ``actor`` is its stated sender.
 
-    It is the ``notification`` in an inbox, or kept under a ``key``.
+    It is the ``notification`` in an inbox, or stored under a ``key``.
     """
 
     notification: ResourcePath | None
@@ -223,7 +223,7 @@ class AccessRequests:
             for each in await self._stored_answers.of(person)
         )
 
-    async def forget_kept(self, person: Identity, key: str) -> None:
+    async def remove_stored_answer(self, person: Identity, key: str) -> None:
         """Remove one of these. Raises NotFound."""
         if self._stored_answers is None:
             raise NotFound
@@ -354,7 +354,7 @@ _KEPT_REQUESTS: Final = 10_000
 _State = tuple[str | None, ...]
 
 
-class WaitingRequests:
+class PendingRequests:
     """Reads the requests in the inboxes of owners, once for each state of the inbox.
 
     Every page tells owners how many there are, so they are cached until the inbox or the profile

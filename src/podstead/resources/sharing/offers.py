@@ -9,7 +9,7 @@ the person who asked.
 
 An answer to a person without an inbox here is a record, which they see when they come back to the
 pages. Meanwhile it is sent once to the inbox that the document of their WebID states; an answer
-that has arrived there is not kept. The owner waits for none of this. As for every request to
+that has arrived there is removed. The owner waits for none of this. As for every request to
 another server, only public addresses are contacted, within limits of size and time.
 """
 
@@ -36,8 +36,7 @@ from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.rdf.graph import Graph, Iri, Literal, Object, Subject
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind, Versioned, secret_key
+from podstead.storage.record_store import RecordKind, RecordStore, Versioned, secret_key
 from podstead.wac.acl import agent_name
 from podstead.wac.modes import Mode, Modes, with_entailed
 
@@ -209,15 +208,15 @@ def _text(graph: Graph, subject: Subject, predicate: str) -> str:
 
 logger = logging.getLogger("podstead.resources.sharing")
 
-DAYS_KEPT: Final = 90
+LIFETIME_DAYS: Final = 90
 MAX_OF_STORAGE: Final = 200
-"""How many answers about one storage are kept, the newest."""
+"""How many answers about one storage are stored, the newest."""
 MAX_SHOWN: Final = 100
 ANSWERS_PER_HOUR: Final = 60
 """How many answers of one owner are sent to other servers in an hour."""
 TASK: Final = "podstead-answer"
-MAX_ON_THE_WAY: Final = 32
-"""How many are being sent at a time; the others are only kept."""
+MAX_SENDING: Final = 32
+"""How many are being sent at a time; the others are only stored."""
 _HOUR_S: Final = 3600
 _DAY_MS: Final = 86_400_000
 _KEY_CHARACTERS: Final = 32
@@ -238,7 +237,7 @@ STORED_ANSWERS: Final = RecordKind("access-answer", StoredAnswer)
 """The key begins with the hash of the person, so that their answers are listed together."""
 
 
-class AnswerSending(Protocol):
+class AnswerSender(Protocol):
     """Sends notifications to other servers."""
 
     async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
@@ -249,14 +248,14 @@ class StoredAnswers:
     """Keeps and sends answers."""
 
     def __init__(
-        self, records: RecordStore, *, profiles: ProfileSources, sending: AnswerSending
+        self, records: RecordStore, *, profiles: ProfileSources, sending: AnswerSender
     ) -> None:
         self._records = records
         self._inboxes: WebIdDocuments[tuple[str, ...]] = WebIdDocuments(
             profiles, extract=_inboxes, weigh=lambda found: sum(map(len, found))
         )
         self._sending = sending
-        self._on_the_way: set[asyncio.Task[None]] = set()
+        self._sending_tasks: set[asyncio.Task[None]] = set()
 
     async def keep(
         self, answer: OfferAnswer, resource: ResourcePath, *, storage: ResourcePath
@@ -278,17 +277,17 @@ class StoredAnswers:
         await self._records.commit(
             [
                 STORED_ANSWERS.put(
-                    key, stored, owner=storage, expires_ms=now_ms + DAYS_KEPT * _DAY_MS
+                    key, stored, owner=storage, expires_ms=now_ms + LIFETIME_DAYS * _DAY_MS
                 ),
                 *(STORED_ANSWERS.drop(each.key) for each in by_age[:excess]),
             ]
         )
-        if len(self._on_the_way) < MAX_ON_THE_WAY and await self._may_send(storage):
+        if len(self._sending_tasks) < MAX_SENDING and await self._may_send(storage):
             task = asyncio.create_task(
                 self._send(key, write_answer(answer, at_ms=now_ms)), name=TASK
             )
-            self._on_the_way.add(task)
-            task.add_done_callback(self._on_the_way.discard)
+            self._sending_tasks.add(task)
+            task.add_done_callback(self._sending_tasks.discard)
 
     async def of(self, person: Identity) -> Sequence[Versioned[StoredAnswer]]:
         """The answers to a person, the newest first."""
@@ -309,13 +308,13 @@ class StoredAnswers:
 
     async def sent(self) -> None:
         """Wait until no answer is being sent any more."""
-        await asyncio.gather(*self._on_the_way)
+        await asyncio.gather(*self._sending_tasks)
 
     async def close(self) -> None:
         """Stop sending; unsent answers stay stored."""
-        for task in self._on_the_way:
+        for task in self._sending_tasks:
             task.cancel()
-        await asyncio.gather(*self._on_the_way, return_exceptions=True)
+        await asyncio.gather(*self._sending_tasks, return_exceptions=True)
 
     async def _may_send(self, storage: ResourcePath) -> bool:
         key = f"access-answer:{storage}"

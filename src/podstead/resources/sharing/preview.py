@@ -16,7 +16,7 @@ from podstead.core.clock import Randomness
 from podstead.core.errors import TargetTooLong
 from podstead.core.identifiers import ResourcePath, acl_of, is_container
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.blobs.body_store import ContentBody
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import DocumentSource, ResourceStore, Snapshot
 from podstead.storage.records import Metadata, ResourceKind, Version
@@ -171,7 +171,7 @@ async def _granted(gate: Gate, agent: Identity | None, resource: ResourcePath) -
     return grant.user
 
 
-async def look_inside(store: ResourceStore, container: ResourcePath) -> Inside:
+async def inspect_container(store: ResourceStore, container: ResourcePath) -> Inside:
     """Which resources inside a container inherit its rules. A container with rules of its own
     counts as one resource, whatever it contains."""
     if not is_container(container):
@@ -200,7 +200,7 @@ async def look_inside(store: ResourceStore, container: ResourcePath) -> Inside:
     return Inside(tuple(inheriting[:_SAMPLE]), with_own)
 
 
-class OneMoment:
+class SnapshotSource:
     """The store as it is when it is first read, as far as that is enough.
 
     If a requested body has been replaced since, everything is read again.
@@ -227,7 +227,7 @@ class OneMoment:
         return body
 
 
-class HypotheticalRules:
+class HypotheticalSource:
     """A store in which one ACL has other content, or does not exist.
 
     ``version`` must be new, because parsed ACLs are cached by version.

@@ -20,9 +20,8 @@ from podstead.core.identifiers import (
 from podstead.rdf.graph import Dataset
 from podstead.resources.documents import EMPTY_DATASET, Documents
 from podstead.storage.document_reader import Superseded
-from podstead.storage.record_store import Changes, RecordStore
+from podstead.storage.record_store import Changes, RecordKind, RecordStore
 from podstead.storage.records import AtVersion, Metadata, Precondition, Record
-from podstead.storage.registry import RecordKind
 from podstead.wac.sharing.index import ACLS, index_changes, indexed_acl
 
 ACLS_AT_ONCE: Final = 50

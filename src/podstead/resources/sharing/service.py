@@ -33,11 +33,11 @@ from podstead.resources.sharing.preview import (
     MAX_GRANTEES,
     Comparison,
     Difference,
-    HypotheticalRules,
+    HypotheticalSource,
     Inside,
-    OneMoment,
+    SnapshotSource,
     VisibleGroups,
-    look_inside,
+    inspect_container,
 )
 from podstead.storage.records import random_version
 from podstead.wac.acl import agent_name, local_path, opens_description
@@ -243,7 +243,7 @@ class SharingService:
         document = self._edited(current, edit)
         # A possible member of a container has the same containers and rules above it.
         lowest = any_member(resource) if is_container(resource) else resource
-        now = OneMoment(self._store, paths_to_read(lowest))
+        now = SnapshotSource(self._store, paths_to_read(lowest))
         comparison = Comparison(
             self._gate.for_many(now),
             await self._gate_after(current, document, now),
@@ -261,17 +261,17 @@ class SharingService:
         if is_container(resource):
             inside = await comparison.differences_inside(grantees, resource)
         consequences = set(_consequences(current, document, (*here, *inside)))
-        if owner is not None and await _takes_from(owner, comparison, resource):
+        if owner is not None and await _loses_modes(owner, comparison, resource):
             consequences.add(Consequence.OWNER_LOSES)
         if owner is not None and self._hides_profile(owner, resource, here, after):
             consequences.add(Consequence.PROFILE_HIDDEN)
         if agent_ is not None and Mode.CONTROL in await comparison.lost_by(agent_, resource):
             consequences.add(Consequence.LOSES_CONTROL)
-        members = await look_inside(self._store, resource)
+        members = await inspect_container(self._store, resource)
         return Preview(here, inside, members, frozenset(consequences))
 
     async def _gate_after(
-        self, current: RulesDocument, document: Document | None, now: OneMoment
+        self, current: RulesDocument, document: Document | None, now: SnapshotSource
     ) -> Gate:
         """The gate as it would decide after the edit."""
         if document is None and not current.is_own:
@@ -280,7 +280,7 @@ class SharingService:
         content = None
         if document is not None:
             content = await self._documents.write(document, TURTLE, path=acl)
-        source = HypotheticalRules(
+        source = HypotheticalSource(
             now,
             acl,
             content=content,
@@ -366,7 +366,7 @@ def _consequences(
             yield Consequence.EVERYONE_CAN_CHANGE
 
 
-async def _takes_from(owner: str, comparison: Comparison, resource: ResourcePath) -> bool:
+async def _loses_modes(owner: str, comparison: Comparison, resource: ResourcePath) -> bool:
     """Whether the owner would lose a mode on the resource or on what is inside."""
     identity = Identity(owner, AuthenticationMethod.SESSION)
     if await comparison.lost_by(identity, resource):

@@ -19,7 +19,7 @@ from podstead.core.identifiers import ResourcePath, is_container, storage_root, 
 from podstead.core.identity import Identity
 from podstead.resources.context import ResourceContext
 from podstead.resources.sharing.rules_index import is_index_complete
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.wac.acl import agent_name, local_path
 from podstead.wac.effective import MAX_DEPTH
 from podstead.wac.gate import StorageOwners
@@ -117,7 +117,7 @@ class SharedLists:
     ) -> SharedWith:
         """What is shared with a person in storages other than their ``own``: the first resources of
         each storage, or more of one ``storage``."""
-        listing = _Listing(own, PAGE if storage is not None else OF_ONE_STORAGE)
+        listing = _ListPage(own, PAGE if storage is not None else OF_ONE_STORAGE)
         below = storage or ""
         names = map(agent_name, (person.iri, *person.aliases))
         for prefix in sorted(map(agent_prefix, names)):
@@ -171,7 +171,7 @@ class SharedLists:
         ]
 
     async def _mentioned(
-        self, prefix: str, below: str, listing: _Listing, *, after: str = ""
+        self, prefix: str, below: str, listing: _ListPage, *, after: str = ""
     ) -> AsyncIterator[ResourcePath]:
         """The ACLs below a path that are recorded under a prefix, without those of storages with
         enough in the list."""
@@ -201,7 +201,7 @@ class SharedLists:
         store, now_ms = self._records.store, self._records.now_ms()
         return await MENTIONS.page(store, after=after, now_ms=now_ms, limit=limit)
 
-    async def _consider_groups(self, person: Identity, below: str, listing: _Listing) -> None:
+    async def _consider_groups(self, person: Identity, below: str, listing: _ListPage) -> None:
         """Add what the groups of this server give to a person, from a limited number of groups.
 
         The search begins at a different place for each person, so that somebody's mass of groups
@@ -222,7 +222,7 @@ class SharedLists:
                 after = prefix + _AFTER_SLASH
 
     async def _consider_group(
-        self, person: Identity, prefix: str, below: str, listing: _Listing
+        self, person: Identity, prefix: str, below: str, listing: _ListPage
     ) -> None:
         listing.without.clear()
         async for acl in self._mentioned(prefix, below, listing):
@@ -236,7 +236,7 @@ class SharedLists:
         accessed, and not for a list."""
         return local_path(group.partition("#")[0], self._base_url) is not None
 
-    async def _consider(self, person: Identity, acl: ResourcePath, listing: _Listing) -> bool:
+    async def _consider(self, person: Identity, acl: ResourcePath, listing: _ListPage) -> bool:
         """List the subject of an ACL if the person has access; whether that is so."""
         resource = subject_of(acl)
         storage = storage_root(resource)
@@ -256,7 +256,7 @@ class SharedLists:
         return grant.user
 
 
-class _Listing:
+class _ListPage:
     """What has been found for one page. The bounds are those of each source."""
 
     def __init__(self, own: Collection[ResourcePath], of_one_storage: int) -> None:

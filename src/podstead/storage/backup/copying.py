@@ -24,10 +24,10 @@ from typing import BinaryIO, Final
 import msgspec
 
 from podstead.core.errors import StorageError
-from podstead.storage.backup.manifest import DATABASE, FILES, MANIFEST, FileRecord
+from podstead.storage.backup.reading import DATABASE, FILES, MANIFEST, FileRecord
 from podstead.storage.backup.sinks import Sink
-from podstead.storage.blobs.paths import blob_path, draft_path
-from podstead.storage.blobs.verification import digest_of
+from podstead.storage.blobs.body_store import blob_path, draft_path
+from podstead.storage.blobs.files import digest_of
 from podstead.storage.copying.bodies import StoredBlobs
 from podstead.storage.inspection import Inspection, LargeBody
 from podstead.storage.layout import RootLayout

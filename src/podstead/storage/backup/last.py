@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from podstead.storage.private_files import sync_directory, write_private
+from podstead.storage.files import sync_directory, write_private
 
 _DRAFT_SUFFIX: Final = ".new"
 Kind = TypeVar("Kind")

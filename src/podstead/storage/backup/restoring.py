@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Final
 
 from podstead.core.errors import Conflict, RootUnusable
-from podstead.storage.backup.manifest import DATABASE, BackupDamaged, FileRecord, Manifest
-from podstead.storage.backup.reading import BackupReader
-from podstead.storage.blobs.disk import sync_content, sync_directory, write_all
+from podstead.storage.backup.reading import (
+    DATABASE,
+    BackupDamaged,
+    BackupReader,
+    FileRecord,
+    Manifest,
+)
+from podstead.storage.files import make_private_directory, sync_content, sync_directory, write_all
 from podstead.storage.layout import RootLayout
-from podstead.storage.private_files import make_private_directory
 from podstead.storage.root import lock_root
 
 _DIRECTORY: Final = 0o700

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final, Protocol
 
-from podstead.storage.backup.manifest import (
+from podstead.storage.backup.reading import (
     DATABASE,
     FILES,
     MANIFEST,
@@ -28,12 +28,11 @@ from podstead.storage.backup.manifest import (
     FileTotals,
     Manifest,
     manifest_text,
+    pieces_of,
     record_line,
 )
-from podstead.storage.blobs.disk import sync_content, sync_directory, write_all
-from podstead.storage.private_files import make_private_directory
+from podstead.storage.files import make_private_directory, sync_content, sync_directory, write_all
 
-PIECE_BYTES: Final = 1024 * 1024
 PARTIAL: Final = ".partial-"
 _DIRECTORY: Final = 0o700
 _WITHOUT_LINKS: Final = frozenset(
@@ -215,16 +214,6 @@ def copy_hashed(source: BinaryIO, target: Path, *, size_bytes: int, mode: int) -
     finally:
         os.close(descriptor)
     return hashed.hexdigest()
-
-
-def pieces_of(source: BinaryIO, size_bytes: int) -> Iterator[bytes]:
-    """Exactly the next ``size_bytes``. Raises OSError, and EOFError if there are fewer."""
-    while size_bytes:
-        piece = source.read(min(size_bytes, PIECE_BYTES))
-        if not piece:
-            raise EOFError
-        size_bytes -= len(piece)
-        yield piece
 
 
 @contextmanager

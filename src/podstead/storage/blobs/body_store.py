@@ -1,4 +1,4 @@
-"""What keeps large bodies: files (``local.py``), or objects of S3 (``s3``).
+"""The protocol of what keeps large bodies, their names, and bodies that are open.
 
 A blob never changes and is never overwritten: each version of a body gets a new name. Which blobs
 are in use is recorded in the engine's rows, not here.
@@ -6,12 +6,19 @@ are in use is recorded in the engine's rows, not here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 from podstead.core.errors import StorageError
+from podstead.core.value import Value
+from podstead.storage.files import run_to_end
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import Store, UploadDrafts
 from podstead.storage.records import BlobId
@@ -113,3 +120,98 @@ class BodyStore(Protocol):
 
 BodyStoreFactory = Callable[[Store], BodyStore]
 """Creates the store of bodies for an engine that is being opened."""
+
+
+CHUNK_BYTES = 256 * 1024
+"""The amount of a large body that is held in memory."""
+
+
+class ContentBody(Value):
+    """An OpenBody in memory."""
+
+    content: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.content)
+
+    @property
+    def file_path(self) -> None:
+        return None
+
+    async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+        yield self.content[start:end]
+
+
+class OpenFile:
+    """A file that is open for reading, until nothing refers to it any more."""
+
+    __slots__ = ("__weakref__", "descriptor")
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError."""
+        self.descriptor = -1
+        self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def __del__(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class FileBody:
+    """An OpenBody in a file. It can be read to its end even after the file has been removed."""
+
+    file: OpenFile
+    size_bytes: int
+    executor: Executor
+    path: Path | None = None
+    """Where others can open it, too, as long as this object exists."""
+
+    @property
+    def content(self) -> None:
+        return None
+
+    @property
+    def file_path(self) -> str | None:
+        return None if self.path is None else str(self.path)
+
+    async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+        """Stream the bytes from ``start`` up to, not including, ``end``. Raises StorageError."""
+        end = self.size_bytes if end is None else min(end, self.size_bytes)
+        while start < end:
+            chunk = await self._read(min(CHUNK_BYTES, end - start), start)
+            start += len(chunk)
+            yield chunk
+
+    async def _read(self, size_bytes: int, start: int) -> bytes:
+        read = partial(os.pread, self.file.descriptor, size_bytes, start)
+        try:
+            chunk = await run_to_end(self.executor, read)
+        except OSError as error:
+            raise StorageError("A large body could not be read") from error
+        if not chunk:
+            raise StorageError("A large body is shorter than it should be")
+        return chunk
+
+
+DRAFTS: Final = "drafts"
+"""The directory of bodies that are still being received."""
+
+UPLOADS: Final = "uploads"
+"""The directory of the drafts of resumable uploads, and the prefix of their parts."""
+
+BODIES: Final = "bodies"
+"""The prefix of blobs that are objects."""
+
+DRAFT_BODY: Final = "body"
+
+
+def blob_path(blobs: Path, blob: BlobId) -> Path:
+    """The file of a blob, whether it exists or not."""
+    return blobs / blob[:2] / blob[2:4] / blob
+
+
+def draft_path(blobs: Path, name: str) -> Path:
+    """The file of the draft of an upload, whether it exists or not."""
+    return blobs / UPLOADS / name / DRAFT_BODY

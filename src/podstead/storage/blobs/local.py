@@ -24,21 +24,84 @@ from typing import Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from podstead.core.errors import StorageError
-from podstead.storage.blobs.bodies import FileBody, OpenFile
-from podstead.storage.blobs.body_store import BodyMissing
-from podstead.storage.blobs.disk import run_storing, run_to_end, sync_content, sync_directory
-from podstead.storage.blobs.drafts import BlobDraft
-from podstead.storage.blobs.paths import DRAFTS, UPLOADS, blob_path
-from podstead.storage.blobs.received_file import ReceivedFile
-from podstead.storage.blobs.uploads import DraftDirectory
-from podstead.storage.blobs.verification import (
+from podstead.storage.blobs.body_store import (
+    DRAFTS,
+    UPLOADS,
+    BodyMissing,
+    FileBody,
+    OpenFile,
+    blob_path,
+)
+from podstead.storage.blobs.files import (
+    ReceivedFile,
     Verification,
     copy_of,
     hash_file,
     named_by_content,
 )
+from podstead.storage.blobs.uploads import DraftDirectory
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.files import run_storing, run_to_end, sync_content, sync_directory
 from podstead.storage.records import BlobId
+
+
+class BlobDraft:
+    """One large body that is being received; leaving its context removes it unless published.
+
+    Calls must not overlap.
+    """
+
+    def __init__(self, name: str, file: ReceivedFile, *, path_of: Callable[[BlobId], Path]) -> None:
+        """``name`` is random. The file must be in an existing directory on the file system of the
+        paths that ``path_of`` returns."""
+        self._name = name
+        self._file = file
+        self._path_of = path_of
+
+    @property
+    def size_bytes(self) -> int:
+        return self._file.size_bytes
+
+    @property
+    def blob(self) -> BlobId:
+        """The ID of the blob with the content that was synced."""
+        return named_by_content(self._name, self._file.sha256)
+
+    async def __aenter__(self) -> Self:
+        """Create the file. Raises StorageError, including DiskFull."""
+        await self._file.create()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+        self._file.path.unlink(missing_ok=True)
+
+    async def append(self, piece: bytes) -> None:
+        """Append bytes, of which up to CHUNK_BYTES are buffered. Raises StorageError."""
+        await self._file.append(piece)
+
+    async def sync(self) -> None:
+        """Flush all bytes to disk. Raises StorageError."""
+        await self._file.sync()
+
+    async def publish(self) -> None:
+        """Rename the file to its final name among the blobs, durably. Raises StorageError."""
+        await self._file.run(self._publish)
+
+    def _publish(self) -> None:
+        """Rename the file, and sync every directory above it, any of which may be new."""
+        blob_path = self._path_of(self.blob)
+        directory = blob_path.parent
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file.path.rename(blob_path)
+        for changed in (directory, directory.parent, directory.parent.parent):
+            sync_directory(changed)
+
 
 _THREADS = 8
 _WITHOUT_LINKS = frozenset(

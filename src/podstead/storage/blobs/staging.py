@@ -5,20 +5,26 @@ The engine records blobs (:class:`BlobLedger`), so that none is ever forgotten; 
 elsewhere (``body_store.py``). A blob belongs to one resource, so the copy of a resource needs a
 blob of its own. While a blob is being stored, its record is renewed, so that no sweep of another
 process removes it however long that takes.
+
+Bodies that commits of this worker have dropped are removed at once (:class:`DroppedBodies`), and
+tried again after a while if they are being read or a backup is made. Their records stay until a
+sweep, which also removes what a process that was killed has left.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Final, Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from itertools import islice
+from typing import Any, Final
 
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.body_store import BodyDraft, BodyStore
-from podstead.storage.blobs.dropped import DroppedBodies, RemovalsAllowed
+from podstead.storage.maintenance import Maintenance
 from podstead.storage.records import (
     BlobId,
     Body,
@@ -28,7 +34,76 @@ from podstead.storage.records import (
     Metadata,
     StagedBlob,
 )
+from podstead.storage.steps import Begin
 from podstead.storage.uploads import UPLOADS
+
+RETRY_S: Final = 1.0
+"""How long after the last attempt a body that is being read is tried again."""
+
+MAX_WAITING: Final = 10_000
+"""How many bodies a worker remembers; the rest is left to the next sweep."""
+
+_AT_ONCE: Final = 500
+
+RemovalsAllowed = Callable[[], AbstractAsyncContextManager[bool]]
+"""Whether bodies that nothing refers to may be removed, as long as the context lasts: a backup may
+need them. Raises StorageError, Overloaded."""
+
+
+class DroppedBodies:
+    """The bodies that one worker has yet to remove."""
+
+    def __init__(self, blobs: BodyStore, turn: RemovalsAllowed, *, delay_s: float) -> None:
+        """``delay_s`` is how long a body stays for those who are just about to read it."""
+        self._blobs = blobs
+        self._turn = turn
+        self._delay_s = delay_s
+        self._waiting: dict[BlobId, float] = {}
+        """The time of the event loop from which on each may be removed."""
+        self._lock = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, blobs: Iterable[BlobId]) -> None:
+        """Remove bodies that nothing refers to, soon and in the background."""
+        from_s = asyncio.get_running_loop().time() + self._delay_s
+        self._waiting.update((blob, from_s) for blob in blobs)
+        while len(self._waiting) > MAX_WAITING:
+            del self._waiting[next(iter(self._waiting))]
+        if self._task is None:
+            self._task = asyncio.create_task(self._remove_all(), name="podstead-dropped-bodies")
+
+    async def remove_now(self) -> None:
+        """Remove what can be removed. Raises StorageError, Overloaded."""
+        async with self._lock:
+            now_s = asyncio.get_running_loop().time()
+            due = [blob for blob, from_s in self._waiting.items() if from_s <= now_s]
+            for start in range(0, len(due), _AT_ONCE):
+                async with self._turn() as is_allowed:
+                    if not is_allowed:
+                        return
+                    for blob in await self._blobs.remove(islice(due, start, start + _AT_ONCE)):
+                        self._waiting.pop(blob, None)
+
+    async def close(self) -> None:
+        """Leave the rest to a sweep."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _remove_all(self) -> None:
+        try:
+            await asyncio.sleep(self._delay_s)
+            while True:
+                await self.remove_now()
+                if not self._waiting:
+                    return
+                await asyncio.sleep(RETRY_S)
+        except (StorageError, Overloaded):
+            logger.warning("Bodies could not be removed; the next sweep will do it", exc_info=True)
+            self._waiting.clear()
+        finally:
+            self._task = None
+
 
 logger = logging.getLogger("podstead.storage")
 
@@ -47,26 +122,44 @@ _ALWAYS_MS: Final = 2**62
 """A time that is after all others."""
 
 
-class BlobLedger(Protocol):
+class BlobLedger:
     """The engine's record of blobs. Each method is one transaction and raises StorageError."""
+
+    def __init__(
+        self, step: Callable[[Begin[Any]], Awaitable[Any]], maintenance: Maintenance
+    ) -> None:
+        """``step`` runs steps in a transaction of the writer."""
+        self._step = step
+        self._maintenance = maintenance
 
     async def record(self, blobs: Sequence[BlobId]) -> None:
         """Record blobs that a write may use."""
+        await self._step(partial(self._maintenance.stage_blobs, blobs))
 
     async def renew(self, blobs: Sequence[BlobId]) -> None:
         """Record anew when the blobs were recorded that no write has used."""
+        await self._step(partial(self._maintenance.renew_blobs, blobs))
 
     async def discard(self, blobs: Sequence[BlobId]) -> Sequence[BlobId]:
         """Make garbage of those of the blobs that no write has used, and return them."""
+        discard = partial(self._maintenance.discard_blobs, blobs)
+        discarded: Sequence[BlobId] = await self._step(discard)
+        return discarded
 
     async def discard_unclaimed(self, *, staged_before_ms: int) -> None:
         """Make garbage of blobs that were recorded before that time and never used."""
+        discard = self._maintenance.discard_unclaimed_blobs
+        await self._step(partial(discard, staged_before_ms=staged_before_ms))
 
     async def find_garbage(self, *, dropped_before_ms: int) -> Sequence[BlobId]:
         """Some of the blobs that have been garbage since before that time."""
+        find = partial(self._maintenance.find_garbage, dropped_before_ms=dropped_before_ms)
+        found: Sequence[BlobId] = await self._step(find)
+        return found
 
     async def forget(self, blobs: Sequence[BlobId]) -> None:
         """Forget garbage whose files have been removed, and end its charges."""
+        await self._step(partial(self._maintenance.delete_garbage_rows, blobs))
 
 
 class BodyStaging:

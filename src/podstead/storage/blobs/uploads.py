@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from podstead.core.errors import Overloaded, StorageError
-from podstead.storage.blobs.bodies import CHUNK_BYTES, FileBody, OpenFile
-from podstead.storage.blobs.disk import run_storing, sync_content, sync_directory, write_all
-from podstead.storage.blobs.paths import DRAFT_BODY
+from podstead.storage.blobs.body_store import CHUNK_BYTES, DRAFT_BODY, FileBody, OpenFile
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.files import run_storing, sync_content, sync_directory, write_all
 from podstead.storage.uploads import DraftGone
 
 LOCK_WAIT_S: Final = 10.0
@@ -116,7 +115,7 @@ class DraftDirectory:
 
 
 class LockedDraft:
-    """A draft whose lock is held (:class:`podstead.storage.protocol.HeldDraft`)."""
+    """A draft whose lock is held (:class:`podstead.storage.protocol.UploadDraft`)."""
 
     def __init__(self, directory: Path, executor: Executor, space: DiskSpace) -> None:
         self._directory = directory

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from podstead.core.errors import DiskFull, StorageError
-from podstead.storage.blobs.disk import sync_content, sync_directory, write_all
-from podstead.storage.blobs.paths import DRAFTS, blob_path
-from podstead.storage.blobs.verification import digest_of
+from podstead.storage.blobs.body_store import DRAFTS, blob_path
+from podstead.storage.blobs.files import digest_of
 from podstead.storage.copying.rows import CopyFailed
 from podstead.storage.disk_space import is_full
+from podstead.storage.files import make_private_directory, sync_content, sync_directory, write_all
 from podstead.storage.inspection import LargeBody, OnProgress
-from podstead.storage.private_files import make_private_directory
 from podstead.storage.records import BlobId
 
 _PIECE_BYTES: Final = 1024 * 1024

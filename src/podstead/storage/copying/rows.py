@@ -1,22 +1,36 @@
-"""How are the rows of one store copied into another?
+"""Copying the rows of one store into another, whatever their engines.
 
-In the order of their keys, in batches of limited size. Each batch is one transaction of the target,
-which also records how far the copy is; so a copy that was killed continues after the last batch
-that is there. In the end everything is read again from both sides and compared.
+Rows are copied in the order of their keys, in batches of limited size. Each batch is one
+transaction of the target, which also records how far the copy is; so a copy that was killed
+continues after the last batch that is there. In the end everything is read again from both sides
+and compared. A backup is a copy into one SQLite file.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing
 from functools import partial
-from typing import Any, Final, Protocol
+from pathlib import Path
+from typing import Any, ClassVar, Final, Protocol
 
 import msgspec
 
 from podstead.core.errors import PodsteadError
-from podstead.storage.schema import Row, Table
-from podstead.storage.tables import BODIES, ENTRIES, record_tables
+from podstead.storage.files import sync_directory
+from podstead.storage.inspection import OnProgress
+from podstead.storage.schema import Row, SqlTable
+from podstead.storage.tables import (
+    BODIES,
+    COPYING_FACT,
+    ENTRIES,
+    FACTS,
+    filled_tables,
+    record_tables,
+)
 
 _BATCH_ROWS: Final = 5000
 _BATCH_BYTES: Final = 4 * 1024 * 1024
@@ -35,13 +49,13 @@ class CopyFailed(PodsteadError):
 class RowSource(Protocol):
     """The rows of a store as of one moment. Methods raise StorageError."""
 
-    def rows(self, table: Table, *, after: Row | None = None) -> Iterator[Row]:
+    def rows(self, table: SqlTable, *, after: Row | None = None) -> Iterator[Row]:
         """The rows of a table in the engine's order of keys, after that key.
 
-        Leaves out what a copy does not take along (:mod:`podstead.storage.copying.tables`).
+        Leaves out what a copy does not take along (:mod:`podstead.storage.tables`).
         """
 
-    def row_count(self, table: Table) -> int:
+    def row_count(self, table: SqlTable) -> int:
         """About how many rows there are, for progress."""
 
 
@@ -66,7 +80,9 @@ class RowTarget(Protocol):
     def begin(self, state: CopyState) -> None:
         """Remove what another copy has brought, and note that one begins. Raises StorageError."""
 
-    def put(self, table: Table, rows: Iterable[Row], before: CopyState, after: CopyState) -> None:
+    def put(
+        self, table: SqlTable, rows: Iterable[Row], before: CopyState, after: CopyState
+    ) -> None:
         """Add rows, and replace the note, in one transaction. Raises StorageError, and CopyRefused
         if the note is not ``before``: somebody else is copying to this store."""
 
@@ -149,7 +165,7 @@ def digest_of_rows(rows: Iterable[Row], on_done: Callable[[int], None]) -> RowsD
     return RowsDigest(count, total % 2**256)
 
 
-def _checked(table: Table, rows: Iterable[Row], without: tuple[str, ...] = ()) -> Iterator[Row]:
+def _checked(table: SqlTable, rows: Iterable[Row], without: tuple[str, ...] = ()) -> Iterator[Row]:
     """The rows that are copied; those of small bodies with their hash, which early versions did not
     store. Raises CopyFailed for a body that is not the one that was stored."""
     if table is ENTRIES:
@@ -178,3 +194,106 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
             batch, size_bytes = [], 0
     if batch:
         yield batch
+
+
+class ResumableTarget(ABC):
+    """Implements RowTarget for a migrated database that nobody else uses."""
+
+    lock_rows: ClassVar[str] = ""
+    """What ends a SELECT that keeps others from changing its rows."""
+
+    def state(self) -> CopyState | None:
+        with self._trouble():
+            note = self._read_note()
+        return None if note is None else msgspec.json.decode(note, type=CopyState)
+
+    def is_empty(self) -> bool:
+        with self._trouble():
+            return self._has_no_rows()
+
+    def begin(self, state: CopyState) -> None:
+        with self._transaction():
+            self._empty_tables()
+            self._write_note(_note_of(state))
+
+    def put(
+        self, table: SqlTable, rows: Iterable[Row], before: CopyState, after: CopyState
+    ) -> None:
+        with self._transaction():
+            self._check_note(before)
+            self._add(table, rows)
+            self._write_note(_note_of(after))
+
+    def finish(self, before: CopyState) -> None:
+        with self._transaction():
+            self._check_note(before)
+            self._remove_note()
+        with self._trouble():
+            self._tidy()
+
+    def _check_note(self, expected: CopyState) -> None:
+        if self._read_note(is_for_update=True) != _note_of(expected):
+            raise CopyRefused("Another command copies to the same place.")
+
+    @abstractmethod
+    def _trouble(self) -> AbstractContextManager[None]:
+        """Raise StorageError for errors of the database."""
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[None]:
+        """The same, around a transaction."""
+
+    @abstractmethod
+    def _fetch(self, statement: str, *values: str) -> list[Row]:
+        """Run a statement, in which ``%s`` stands for each value, and return its rows."""
+
+    def _read_note(self, *, is_for_update: bool = False) -> str | None:
+        locked = self.lock_rows if is_for_update else ""
+        found = self._fetch(f"SELECT value FROM facts WHERE name = %s{locked}", COPYING_FACT)  # noqa: S608
+        return found[0][0] if found else None
+
+    def _write_note(self, note: str) -> None:
+        self._fetch(f"{FACTS.insert} VALUES (%s, %s) {FACTS.replace()}", COPYING_FACT, note)
+
+    def _remove_note(self) -> None:
+        self._fetch("DELETE FROM facts WHERE name = %s", COPYING_FACT)
+
+    def _has_no_rows(self) -> bool:
+        return not any(
+            self._fetch(f"SELECT 1 FROM {name} LIMIT 1")  # noqa: S608
+            for name in (FACTS.name, *filled_tables())
+        )
+
+    @abstractmethod
+    def _empty_tables(self) -> None: ...
+
+    @abstractmethod
+    def _add(self, table: SqlTable, rows: Iterable[Row]) -> None: ...
+
+    @abstractmethod
+    def _tidy(self) -> None:
+        """Prepare the database for its use, when everything is there."""
+
+
+def _note_of(state: CopyState) -> str:
+    return msgspec.json.encode(state).decode()
+
+
+_PRIVATE_FILE: Final = 0o600
+
+
+def write_records_file(source: RowSource, target: Path, on_progress: OnProgress) -> None:
+    """Write all rows into a new database file, durably. Raises StorageError, CopyFailed,
+    OSError."""
+    from podstead.storage.sqlite import migrate  # noqa: PLC0415 - of the other engine
+    from podstead.storage.sqlite.inspection import SqliteTarget, as_one_file  # noqa: PLC0415
+
+    os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, _PRIVATE_FILE))
+    migrate(target)
+    state = CopyState("")
+    with closing(SqliteTarget(target)) as records:
+        records.begin(state)
+        state = copy_rows(source, records, state, lambda _, done, total: on_progress(done, total))
+        records.finish(state)
+    as_one_file(target)
+    sync_directory(target.parent)

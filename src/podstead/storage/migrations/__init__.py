@@ -17,7 +17,7 @@ from typing import Final
 
 from podstead.core.errors import SchemaTooNew, StorageError
 from podstead.storage.schema import Schema, feature_schemas
-from podstead.storage.steps import Steps, ask, do
+from podstead.storage.steps import Steps, query, run_sql
 
 _FILE_NAME = re.compile(r"(\d{4})_\w+\.sql")
 FEATURE_SCHEMAS: Final = "feature_schemas"
@@ -56,20 +56,20 @@ class Migrations:
 
     def number(self) -> Steps[int]:
         """The number of the server's own schema; 0 for an empty database."""
-        if not (yield ask(self.has_table, "schema_version")):
+        if not (yield query(self.has_table, "schema_version")):
             return 0
-        found = yield ask("SELECT version FROM schema_version")
+        found = yield query("SELECT version FROM schema_version")
         return int(found[0][0]) if found else 0
 
     def check_not_newer(self) -> Steps[None]:
         """Raise SchemaTooNew if a newer version has written the database."""
         for name, version, newest in (yield from self._all()):
-            check_not_newer(version, newest, name)
+            refuse_newer(version, newest, name)
 
     def check_current(self) -> Steps[None]:
         """Raise SchemaTooNew or StorageError unless all migrations have been applied."""
         for name, version, newest in (yield from self._all()):
-            check_not_newer(version, newest, name)
+            refuse_newer(version, newest, name)
             if version < newest:
                 raise StorageError(
                     f"The database has schema {name}{version}; migrate it to {newest} first"
@@ -91,13 +91,13 @@ class Migrations:
         yield from self.check_not_newer()
         version, newest = (yield from self.number()), self.steps[-1].number
         if version < newest:  # else without a write, which would need disk space
-            if not (yield ask(self.has_table, "schema_version")):
-                yield do("CREATE TABLE schema_version (version BIGINT NOT NULL)")
+            if not (yield query(self.has_table, "schema_version")):
+                yield run_sql("CREATE TABLE schema_version (version BIGINT NOT NULL)")
             for step in self.steps:
                 if step.number > version:
-                    yield do(step.sql)
-            yield do("DELETE FROM schema_version")
-            yield do("INSERT INTO schema_version (version) VALUES (%s)", newest)
+                    yield run_sql(step.sql)
+            yield run_sql("DELETE FROM schema_version")
+            yield run_sql("INSERT INTO schema_version (version) VALUES (%s)", newest)
         if feature_schemas():
             yield from self._apply_those_of_features()
 
@@ -115,23 +115,23 @@ class Migrations:
 
     def _of_features(self) -> Steps[dict[str, int]]:
         """The numbers of the schemas of all features that have had tables here."""
-        if not (yield ask(self.has_table, FEATURE_SCHEMAS)):
+        if not (yield query(self.has_table, FEATURE_SCHEMAS)):
             return {}
-        return dict((yield ask(f"SELECT feature, version FROM {FEATURE_SCHEMAS}")))  # noqa: S608
+        return dict((yield query(f"SELECT feature, version FROM {FEATURE_SCHEMAS}")))  # noqa: S608
 
     def _apply_those_of_features(self) -> Steps[None]:
         stored = yield from self._of_features()
-        if not (yield ask(self.has_table, FEATURE_SCHEMAS)):
-            yield do(
+        if not (yield query(self.has_table, FEATURE_SCHEMAS)):
+            yield run_sql(
                 f"CREATE TABLE {FEATURE_SCHEMAS}"
                 " (feature TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)"
             )
         for schema in feature_schemas():
             version = stored.get(schema.feature, 0)
             for number in range(version + 1, schema.number + 1):
-                yield do(self.feature_sql(schema, number))
+                yield run_sql(self.feature_sql(schema, number))
             if version < schema.number:
-                yield do(
+                yield run_sql(
                     f"INSERT INTO {FEATURE_SCHEMAS} (feature, version) VALUES (%s, %s)"  # noqa: S608
                     " ON CONFLICT (feature) DO UPDATE SET version = excluded.version",
                     schema.feature,
@@ -139,7 +139,7 @@ class Migrations:
                 )
 
 
-def check_not_newer(version: int, newest: int, name: str = "") -> None:
+def refuse_newer(version: int, newest: int, name: str = "") -> None:
     """Raise SchemaTooNew for a schema that only a newer version knows."""
     if version > newest:
         raise SchemaTooNew(

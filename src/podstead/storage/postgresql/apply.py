@@ -17,10 +17,10 @@ from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Entry, TokenRecord, TokenRevocation
-from podstead.storage.schema import Row, Table
+from podstead.storage.schema import Row, SqlTable
 from podstead.storage.state import (
-    MAX_KEPT_ACL_BYTES,
-    MIN_KEPT_ACL_BYTES,
+    MAX_DELETED_ACL_BYTES,
+    MIN_DELETED_ACL_BYTES,
     Needs,
     ResourceRow,
     State,
@@ -51,7 +51,7 @@ _LOCKS: Final = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS 
 _KEYS: Final = "SELECT * FROM unnest(%s::text[], %s::text[])"
 
 
-def _put(table: Table) -> str:
+def _put(table: SqlTable) -> str:
     """The INSERT of many rows, whose values are one array for each column."""
     columns, types = list(table.columns), [column.value for column in table.columns.values()]
     if table.has_root:
@@ -60,7 +60,7 @@ def _put(table: Table) -> str:
     return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"  # noqa: S608
 
 
-def _replace(table: Table) -> str:
+def _replace(table: SqlTable) -> str:
     """The same, replacing rows with the same keys."""
     return f"{_put(table)} {table.replace(with_root=table.has_root)}"
 
@@ -91,10 +91,10 @@ _PUT_DELETED_ACL: Final = (
 _FORGET_DELETED_ACLS: Final = (
     "UPDATE deleted_acls SET content = NULL WHERE (root, write_version, path) IN"  # noqa: S608 - our numbers
     " (SELECT root, write_version, path FROM (SELECT root, write_version, path,"
-    f" sum(greatest(octet_length(content), {MIN_KEPT_ACL_BYTES}))"
+    f" sum(greatest(octet_length(content), {MIN_DELETED_ACL_BYTES}))"
     " OVER (ORDER BY at_ms DESC, write_version, path) AS stored_bytes"
     " FROM deleted_acls WHERE content IS NOT NULL AND root = %s) each_acl"
-    f" WHERE stored_bytes > {MAX_KEPT_ACL_BYTES})"
+    f" WHERE stored_bytes > {MAX_DELETED_ACL_BYTES})"
 )
 _SELECT_STAGED: Final = "SELECT blob FROM staged WHERE blob = ANY(%s) ORDER BY blob FOR UPDATE"
 _DELETE_STAGED: Final = "DELETE FROM staged WHERE blob = ANY(%s)"

@@ -10,7 +10,7 @@ from typing import Final
 from psycopg_pool import AsyncConnectionPool
 
 from podstead.storage.buckets import BucketRate, Taken, take_one
-from podstead.storage.postgresql.errors import reading
+from podstead.storage.postgresql.connecting import reading
 
 # The rule of storage/buckets.py in SQL: no row is returned if the bucket is empty.
 _TAKE: Final = """

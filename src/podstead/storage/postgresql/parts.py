@@ -1,10 +1,19 @@
-"""The parts of a store while it is open: connections, and what uses them."""
+"""The parts of a store while it is open: connections, what uses them, and the clock of the
+database.
+
+That clock is common to all nodes. It dates what is stored, so that dates of two nodes can be
+compared. Sessions, tokens and proofs expire by the clock of each node.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,10 +23,8 @@ from psycopg_pool import AsyncConnectionPool
 
 from podstead.core.errors import StorageError
 from podstead.storage.blobs.body_store import BodyStore
-from podstead.storage.blobs.ledger import Ledger
-from podstead.storage.blobs.staging import BodyStaging
+from podstead.storage.blobs.staging import BlobLedger, BodyStaging
 from podstead.storage.postgresql import maintenance
-from podstead.storage.postgresql.batch import run_steps
 from podstead.storage.postgresql.change_listening import ChangeListening
 from podstead.storage.postgresql.connecting import (
     CONNECTION_WAIT_S,
@@ -25,13 +32,57 @@ from podstead.storage.postgresql.connecting import (
     WRITE_LIMIT_S,
     ConnectionPool,
 )
+from podstead.storage.postgresql.database import MIGRATIONS
 from podstead.storage.postgresql.ephemeral import Ephemeral
-from podstead.storage.postgresql.migrate import MIGRATIONS
 from podstead.storage.postgresql.prefetch import CachedRegistries
 from podstead.storage.postgresql.reads import Reader
-from podstead.storage.postgresql.shared_clock import SharedClock
-from podstead.storage.postgresql.writer import Writer
+from podstead.storage.postgresql.writer import Writer, run_steps
 from podstead.storage.removal_lock import removals_allowed
+from podstead.storage.steps import Begin, Result
+
+_COMPARED_EVERY_S: Final = 60
+_MAX_TRIP_S: Final = 1.0
+"""An answer that takes longer says too little."""
+_IGNORED_S: Final = 1.0
+"""Clocks that differ by less are taken for the same: dates of HTTP have whole seconds."""
+
+_TIME: Final = "SELECT extract(epoch FROM clock_timestamp())::float8"
+
+
+class SharedClock:
+    """How far the clock of the database is ahead of this machine's, compared now and then."""
+
+    def __init__(self, pool: AsyncConnectionPool) -> None:
+        self._pool = pool
+        self._task: asyncio.Task[None] | None = None
+        self.ahead_ms = 0
+
+    async def start(self) -> None:
+        """Compare, and go on comparing. Raises psycopg.Error."""
+        await self._compare()
+        self._task = asyncio.create_task(self._run(), name="podstead-clock")
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(_COMPARED_EVERY_S)
+            with contextlib.suppress(psycopg.Error, OSError):  # until the next time
+                await self._compare()
+
+    async def _compare(self) -> None:
+        async with self._pool.connection() as connection:
+            before_s = time.time()
+            row = await (await connection.execute(_TIME)).fetchone()
+            after_s = time.time()
+        if row is None or not 0 <= after_s - before_s <= _MAX_TRIP_S:
+            return
+        ahead_s = row[0] - (before_s + after_s) / 2
+        self.ahead_ms = round(ahead_s * 1000) if abs(ahead_s) >= _IGNORED_S else 0
+
 
 READ_CONNECTIONS: Final = 4
 """The connections of a worker for reads and short-lived records. Requests wait for one in turn."""
@@ -71,14 +122,16 @@ class OpenParts:
 async def open_parts(
     conninfo: str,
     *,
+    for_reading: bool,
     new_bodies: Callable[[], BodyStore],
     inline_body_bytes: int,
     max_waiting: int,
     removal_lock: Path,
 ) -> OpenParts:
-    """Connect to a migrated database. Raises StorageError."""
-    reads = ConnectionPool(conninfo, size=READ_CONNECTIONS, limit_s=READ_LIMIT_S)
-    writes = ConnectionPool(conninfo, size=1, limit_s=WRITE_LIMIT_S)
+    """Connect to a migrated database, ``for_reading`` with the first statements only. Raises
+    StorageError."""
+    reads = ConnectionPool(conninfo, READ_CONNECTIONS, limit_s=READ_LIMIT_S, is_lazy=for_reading)
+    writes = ConnectionPool(conninfo, 1, limit_s=WRITE_LIMIT_S, is_lazy=for_reading)
     clock = SharedClock(reads)
     try:
         await reads.open(wait=True, timeout=CONNECTION_WAIT_S)
@@ -95,6 +148,9 @@ async def open_parts(
     blobs = new_bodies()
     reader = Reader(reads)
 
+    def step(begin: Begin[Result]) -> Awaitable[Result]:
+        return writer.run(partial(run_steps, begin=begin))
+
     @asynccontextmanager
     async def turn() -> AsyncIterator[bool]:
         async with removals_allowed(removal_lock) as is_allowed:
@@ -110,7 +166,7 @@ async def open_parts(
         blobs,
         BodyStaging(
             blobs,
-            Ledger(writer.run, maintenance),
+            BlobLedger(step, maintenance.PostgresMaintenance()),
             inline_body_bytes=inline_body_bytes,
             removals_allowed=turn,
         ),

@@ -145,7 +145,7 @@ class _Pipeline:
         self._pool = pool
         self._ended = ended
         self._broken = broken
-        self._line: _Line | None = None
+        self._current: _PipelineConnection | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._unsent: deque[_Read] = deque()
         """Those that wait for the connection."""
@@ -153,12 +153,12 @@ class _Pipeline:
 
     def load(self) -> int:
         """How many reads are under way."""
-        return len(self._unsent) + (0 if self._line is None else len(self._line.sent))
+        return len(self._unsent) + (0 if self._current is None else len(self._current.sent))
 
     def begin(self, read: _Read) -> None:
         """Send a read, if necessary when there is a connection."""
-        if self._line is not None:
-            self._line.send(read)
+        if self._current is not None:
+            self._current.send(read)
             return
         self._unsent.append(read)
         if self._connecting is None:
@@ -170,15 +170,17 @@ class _Pipeline:
             await asyncio.gather(self._connecting, return_exceptions=True)
         closed = psycopg_pool.PoolClosed("The store was closed")
         self._fail(self._unsent, closed)
-        if self._line is not None:
-            self._lost(self._line, closed)
+        if self._current is not None:
+            self._lost(self._current, closed)
         await asyncio.gather(*self._returning, return_exceptions=True)
 
     async def _connect(self) -> None:
         try:
             connection = await self._pool.getconn(CONNECTION_WAIT_S)
             try:
-                self._line = _Line(connection, self._pool.limit_s, self._ended, self._lost)
+                self._current = _PipelineConnection(
+                    connection, self._pool.limit_s, self._ended, self._lost
+                )
             except psycopg.Error:
                 await self._give_back(connection, is_hanging=False)
                 raise
@@ -186,20 +188,20 @@ class _Pipeline:
             self._fail(self._unsent, error)
         finally:
             self._connecting = None
-        while self._unsent and self._line is not None:
-            self._line.send(self._unsent.popleft())
+        while self._unsent and self._current is not None:
+            self._current.send(self._unsent.popleft())
 
-    def _lost(self, line: _Line, error: Exception) -> None:
+    def _lost(self, opened: _PipelineConnection, error: Exception) -> None:
         """Let all reads fail that are under way, and get another connection for the next one."""
-        if self._line is not line:
+        if self._current is not opened:
             return
-        self._line = None
-        line.leave()
+        self._current = None
+        opened.leave()
         is_hanging = isinstance(error, TimeoutError)
-        task = asyncio.create_task(self._give_back(line.connection, is_hanging=is_hanging))
+        task = asyncio.create_task(self._give_back(opened.connection, is_hanging=is_hanging))
         self._returning.add(task)
         task.add_done_callback(self._returning.discard)
-        self._fail(line.sent, error)
+        self._fail(opened.sent, error)
 
     def _fail(self, reads: deque[_Read], error: Exception) -> None:
         self._broken(self, error)
@@ -227,7 +229,7 @@ class _Pipeline:
         await self._pool.putconn(connection)
 
 
-class _Line:
+class _PipelineConnection:
     """A connection while it is in pipeline mode."""
 
     def __init__(
@@ -235,7 +237,7 @@ class _Line:
         connection: psycopg.AsyncConnection[Any],
         limit_s: float,
         ended: Callable[[_Queue], None],
-        lost: Callable[[_Line, Exception], None],
+        lost: Callable[[_PipelineConnection, Exception], None],
     ) -> None:
         self.connection = connection
         self.sent: deque[_Read] = deque()

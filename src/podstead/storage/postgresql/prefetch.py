@@ -32,7 +32,7 @@ VALID_S: Final = 1.0
 """A request could have arrived this much earlier anyway; credentials are checked again after the
 same time."""
 
-_MAX_KEPT: Final = 16_384
+_MAX_RECORDS: Final = 16_384
 """How many pods a worker keeps, and how many tokens."""
 
 MAX_DEPENDENCIES: Final = 512
@@ -197,8 +197,8 @@ class CachedRegistries:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._pods: _Kept[PodRecord] = _Kept(reader.read_pod)
-        self._tokens: _Kept[TokenRecord] = _Kept(reader.read_token)
+        self._pods: _VersionedRecords[PodRecord] = _VersionedRecords(reader.read_pod)
+        self._tokens: _VersionedRecords[TokenRecord] = _VersionedRecords(reader.read_token)
         self._unknown = 0
 
     def version(self) -> int:
@@ -234,12 +234,12 @@ class CachedRegistries:
         return (None if pod is None else pod.quota_bytes,)
 
 
-class _Kept(Generic[Record]):
+class _VersionedRecords(Generic[Record]):
     """Records by name, ``None`` for those that do not exist."""
 
     def __init__(self, read: Callable[[str], Awaitable[Record | None]]) -> None:
         self._read = read
-        self._records: BoundedCache[str, tuple[int, Record | None]] = BoundedCache(_MAX_KEPT)
+        self._records: BoundedCache[str, tuple[int, Record | None]] = BoundedCache(_MAX_RECORDS)
 
     async def read(self, name: str, state: PrefetchedState | None) -> Record | None:
         if state is None:

@@ -13,8 +13,7 @@ import msgspec
 import psycopg
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.postgresql.connecting import ConnectionPool
-from podstead.storage.postgresql.errors import is_lost_connection, reading
+from podstead.storage.postgresql.connecting import ConnectionPool, is_lost_connection, reading
 from podstead.storage.postgresql.pipelined_reads import PipelinedReads
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import DeletedAcl, Metadata, PodRecord, TokenRecord, Version

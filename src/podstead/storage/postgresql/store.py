@@ -17,16 +17,15 @@ from podstead.storage.base_store import (
     checked,
 )
 from podstead.storage.blobs.staging import STAGED_GRACE_MS
-from podstead.storage.compaction import Compaction
 from podstead.storage.layout import RootLayout
 from podstead.storage.maintenance import Maintenance
-from podstead.storage.postgresql import figures, maintenance
-from podstead.storage.postgresql.batch import run_steps
+from podstead.storage.postgresql import maintenance
 from podstead.storage.postgresql.connecting import connect_for
+from podstead.storage.postgresql.maintenance import PostgresRemovals
 from podstead.storage.postgresql.parts import OpenParts, open_parts
 from podstead.storage.postgresql.prefetch import RequestPrefetch, current_prefetch
-from podstead.storage.postgresql.removal import PostgresRemovals
-from podstead.storage.protocol import ChangeSignal, InterprocessLock, Snapshot
+from podstead.storage.postgresql.writer import run_steps
+from podstead.storage.protocol import ChangeSignal, Compaction, InterprocessLock, Snapshot
 from podstead.storage.records import (
     CommitOutcome,
     Committed,
@@ -75,9 +74,10 @@ class PostgresStore(BaseStore):
 
     # --- life cycle ---------------------------------------------------------------------------
 
-    async def open(self) -> None:
+    async def open(self, *, for_reading: bool = False) -> None:
         self._opened = await open_parts(
             self._conninfo,
+            for_reading=for_reading,
             new_bodies=partial(self._new_bodies, self),
             inline_body_bytes=self._inline_body_bytes,
             max_waiting=self._max_waiting,
@@ -91,9 +91,14 @@ class PostgresStore(BaseStore):
         await opened.close()
 
     async def recount(self) -> None:
+        from podstead.storage.postgresql.inspection import (  # noqa: PLC0415 - for commands
+            recount_storage,
+            storage_roots,
+        )
+
         writer = self._use().writer
-        for root in await writer.run(figures.storage_roots):
-            await writer.run(partial(figures.recount_storage, root=root))
+        for root in await writer.run(storage_roots):
+            await writer.run(partial(recount_storage, root=root))
 
     async def database_bytes(self) -> int:
         return await self._use().reader.database_bytes()

@@ -1,10 +1,13 @@
 """The SQLite storage engine: one database file for everything except large bodies."""
 
-from podstead.storage.sqlite.facts import SqliteFacts
-from podstead.storage.sqlite.glance import faults_at_a_glance
-from podstead.storage.sqlite.migrate import check_not_newer, migrate
-from podstead.storage.sqlite.shared_changes import SharedChanges
-from podstead.storage.sqlite.shrinking import convert_to_shrinkable
+from podstead.storage.sqlite.compacting import convert_to_shrinkable
+from podstead.storage.sqlite.database import (
+    SqliteFacts,
+    check_not_newer,
+    faults_at_a_glance,
+    migrate,
+)
+from podstead.storage.sqlite.row_changes import SharedChanges
 from podstead.storage.sqlite.store import SqliteStore
 
 __all__ = [

@@ -15,8 +15,8 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Entry, EntryId, TokenRecord, TokenRevocation
 from podstead.storage.sqlite.statements import in_sqlite, insert_rows, run_in
 from podstead.storage.state import (
-    MAX_KEPT_ACL_BYTES,
-    MIN_KEPT_ACL_BYTES,
+    MAX_DELETED_ACL_BYTES,
+    MIN_DELETED_ACL_BYTES,
     Needs,
     ResourceRow,
     State,
@@ -59,9 +59,9 @@ _INSERT_DELETED_ACL = (
 
 _FORGET_DELETED_ACLS = (
     "UPDATE deleted_acls SET content = NULL WHERE rowid IN (SELECT rowid FROM (SELECT rowid,"  # noqa: S608 - our numbers
-    f" sum(max(length(content), {MIN_KEPT_ACL_BYTES})) OVER (ORDER BY at_ms DESC, rowid DESC)"
+    f" sum(max(length(content), {MIN_DELETED_ACL_BYTES})) OVER (ORDER BY at_ms DESC, rowid DESC)"
     " AS stored_bytes FROM deleted_acls WHERE content IS NOT NULL AND path >= ? AND path < ?)"
-    f" WHERE stored_bytes > {MAX_KEPT_ACL_BYTES})"
+    f" WHERE stored_bytes > {MAX_DELETED_ACL_BYTES})"
 )
 _SELECT_STAGED = "SELECT blob FROM staged WHERE blob IN"
 _DELETE_STAGED = "DELETE FROM staged WHERE blob IN"

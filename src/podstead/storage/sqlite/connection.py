@@ -13,6 +13,8 @@ from pathlib import Path
 
 import apsw
 
+from podstead.storage.files import why_not_usable
+
 READ_BUSY_MS = 250
 """How long a read may block, and the event loop with it. Readers only wait for the recovery of the
 log after a crash."""
@@ -104,3 +106,11 @@ def bytes_on_disk(database: Path) -> int:
     """The size of a database with its log. Raises OSError."""
     files = (database, database.with_name(f"{database.name}-wal"))
     return sum(file.stat().st_size for file in files if file.exists())
+
+
+def explained(database: Path, error: Exception, *, otherwise: str) -> str:
+    """Why the database cannot be used; ``otherwise``, with the error, if nothing else is known."""
+    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+        return f"{database} is damaged or no database: restore a backup, or give another root."
+    reason = why_not_usable(database)
+    return f"{otherwise}: {error}{f'. {reason}' if reason else ''}."

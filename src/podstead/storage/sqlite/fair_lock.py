@@ -1,4 +1,4 @@
-"""In which order do the processes that share a database write to it?
+"""A fair lock among the processes that share a database: they write in the order of their requests.
 
 SQLite lets one process write at a time and tells the others only that it is busy. Whoever happens
 to ask right after a commit is next, so a process that writes all the time can keep another one
@@ -50,11 +50,11 @@ RESOURCE_QUEUES: Final = 63
 longer."""
 
 RESOURCE_INTERVALS_S: Final = (0.001, 0.002, 0.004, 0.008)
-"""After which times a writer looks whether its turn at a resource has come; the last is repeated.
+"""After which times a writer looks whether it has the lock of a resource; the last is repeated.
 Those before it plan and commit several writes."""
 
 MAX_RESOURCE_WAIT_S: Final = 0.5
-"""How long a writer waits for its turn at a resource before it writes without it."""
+"""How long a writer waits for the lock of a resource before it writes without it."""
 
 IS_AVAILABLE: Final = sys.platform == "linux" and sys.maxsize > 2**32
 """Whether the system has locks that belong to an open file and not to a process, so that two
@@ -86,8 +86,8 @@ class FairLock:
                 os.posix_fallocate(self._descriptor, 0, size)
             self._memory = mmap.mmap(self._descriptor, size)
 
-    def has_come(self) -> bool:
-        """Whether it is this writer's turn. The first call takes a number."""
+    def try_acquire(self) -> bool:
+        """Whether this writer has the lock. The first call takes a number."""
         if self._memory is None:
             return True
         try:
@@ -98,8 +98,8 @@ class FairLock:
         except OSError:  # the system has no memory for locks
             return True
 
-    def end(self) -> None:
-        """End this writer's turn, or give up its place in the queue."""
+    def release(self) -> None:
+        """Release the lock, or give up the place in the queue."""
         if self._number is not None:
             number, self._number = self._number, None
             with suppress(OSError):
@@ -156,22 +156,22 @@ class ResourceLock:
         self.expect = expect
         self._file = file
         self._queue = 1 + zlib.crc32(path.encode()) % RESOURCE_QUEUES
-        self._turns: FairLock | None = None
+        self._lock: FairLock | None = None
 
     async def take(self) -> bool:
-        self._turns = turns = FairLock(self._file, self._queue)
-        if turns.has_come():
+        self._lock = lock = FairLock(self._file, self._queue)
+        if lock.try_acquire():
             return False
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_RESOURCE_WAIT_S):
                 for wait_s in chain(RESOURCE_INTERVALS_S, repeat(RESOURCE_INTERVALS_S[-1])):
                     await asyncio.sleep(wait_s)
-                    if turns.has_come():
+                    if lock.try_acquire():
                         break
         return True
 
     def end(self) -> None:
-        if self._turns is not None:
-            self._turns.end()  # not only closed: a child process may have inherited the file
-            self._turns.close()
-            self._turns = None
+        if self._lock is not None:
+            self._lock.release()  # not only closed: a child process may have inherited the file
+            self._lock.close()
+            self._lock = None

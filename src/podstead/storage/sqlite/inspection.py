@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -17,17 +17,156 @@ from urllib.parse import quote
 import apsw
 
 from podstead.core.errors import StorageError
-from podstead.storage.copying.tables import IS_FACT_OF_PLACE
-from podstead.storage.inspection import OnProgress
-from podstead.storage.private_files import sync_directory
-from podstead.storage.schema import Row, Table
-from podstead.storage.sqlite import copying, figures
-from podstead.storage.sqlite.connection import BusyHandler, open_reader
-from podstead.storage.sqlite.migrate import migrations
+from podstead.core.identifiers import parent_container
+from podstead.storage.copying.rows import ResumableTarget
+from podstead.storage.files import sync_directory
+from podstead.storage.inspection import (
+    CHARGE,
+    CONTAINERS,
+    Comparisons,
+    OnProgress,
+    StatementInspection,
+)
+from podstead.storage.schema import Row, SqlTable
+from podstead.storage.sqlite.connection import (
+    WRITE_BUSY_S,
+    BusyHandler,
+    explained,
+    open_reader,
+    open_writer,
+)
+from podstead.storage.sqlite.database import migrations
 from podstead.storage.sqlite.statements import run_steps
-from podstead.storage.sqlite.trouble import explained
-from podstead.storage.statement_inspection import StatementInspection
 from podstead.storage.steps import Begin, Result
+from podstead.storage.tables import IS_FACT_OF_PLACE, OWN_ROWS, record_tables
+
+
+def select_rows(connection: apsw.Connection, table: SqlTable, after: Row | None) -> Iterator[Row]:
+    """The rows in the order of their keys, after that key. Raises apsw.Error."""
+    conditions = [OWN_ROWS[table.name]] if table.name in OWN_ROWS else []
+    key = ", ".join(table.key)
+    if after is not None:
+        conditions.append(f"({key}) > ({', '.join('?' * len(after))})")
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return connection.execute(
+        f"SELECT {table.names} FROM {table.name}{where} ORDER BY {key}",  # noqa: S608 - our words
+        after or (),
+    )
+
+
+def count_rows(connection: apsw.Connection, table: SqlTable) -> int:
+    """How many rows there are. Raises apsw.Error."""
+    count: int = connection.execute(f"SELECT count(*) FROM {table.name}").get  # noqa: S608
+    return count
+
+
+class SqliteTarget(ResumableTarget):
+    """A migrated database that nobody else uses."""
+
+    def __init__(self, database: Path) -> None:
+        """Raises StorageError."""
+        self._database = database
+        with self._trouble():
+            self._connection = open_writer(database, BusyHandler(WRITE_BUSY_S))
+
+    def close(self) -> None:
+        self._connection.close(force=True)
+
+    def _trouble(self) -> AbstractContextManager[None]:
+        return _writing(self._database)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._trouble():
+            self._connection.transaction_mode = "IMMEDIATE"
+            with self._connection:
+                yield
+
+    def _fetch(self, statement: str, *values: str) -> list[Row]:
+        rows: list[Row] = self._connection.execute(statement.replace("%s", "?"), values).fetchall()
+        return rows
+
+    def _empty_tables(self) -> None:
+        for table in record_tables():
+            where = f" WHERE {OWN_ROWS[table.name]}" if table.name == "counters" else ""
+            self._connection.execute(f"DELETE FROM {table.name}{where}")  # noqa: S608
+
+    def _add(self, table: SqlTable, rows: Iterable[Row]) -> None:
+        marks = ", ".join("?" * len(table.columns))
+        self._connection.executemany(f"{table.insert} VALUES ({marks})", rows)
+
+    def _tidy(self) -> None:
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+@contextmanager
+def _writing(database: Path) -> Iterator[None]:
+    try:
+        yield
+    except apsw.Error as error:
+        raise StorageError(f"{database} could not be written: {error}") from error
+
+
+@contextmanager
+def writers_locked_out(database: Path) -> Iterator[None]:
+    """Let nobody write to the database. Raises StorageError."""
+    with _writing(database):
+        connection = open_writer(database, BusyHandler(WRITE_BUSY_S))
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            connection.close()
+            raise
+    try:
+        yield
+    finally:
+        connection.close(force=True)
+
+
+def as_one_file(database: Path) -> None:
+    """Let a database be readable without the files of a log beside it. Raises StorageError."""
+    with _writing(database):
+        connection = open_writer(database, BusyHandler(WRITE_BUSY_S))
+        try:
+            connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+        finally:
+            connection.close()
+
+
+_COUNT: Final = "(SELECT count(*) FROM resources m WHERE m.container = c.path)"
+# "0" is the character after the slash: the range contains the root and all paths below it.
+_USED: Final = f"""
+    coalesce((SELECT sum({CHARGE}) FROM resources r
+        WHERE r.path >= s.root AND r.path < substr(s.root, 1, length(s.root) - 1) || '0'), 0)
+    + coalesce((SELECT sum(g.size_bytes) FROM garbage g WHERE g.root = s.root), 0)
+    + coalesce((SELECT sum(h.size_bytes) FROM charges h WHERE h.root = s.root), 0)
+"""  # noqa: S608 - our words
+
+_WRONG_MEMBER_COUNTS: Final = (
+    f"SELECT c.path, c.member_count, {_COUNT} FROM resources c"  # noqa: S608 - our words
+    f" WHERE c.kind IN {CONTAINERS} AND c.member_count <> {_COUNT} ORDER BY c.path"
+)
+_WRONG_USAGE: Final = (
+    f"SELECT root, used_bytes, actual FROM (SELECT s.root, s.used_bytes, {_USED} AS actual"  # noqa: S608
+    " FROM storages s) WHERE used_bytes <> actual ORDER BY root"
+)
+COMPARISONS: Final = Comparisons(("path",), "instr", _WRONG_MEMBER_COUNTS, _WRONG_USAGE)
+_MISPLACED: Final = f"SELECT r.path FROM resources r WHERE {COMPARISONS.misplaced}"  # noqa: S608
+
+
+def recount(connection: apsw.Connection) -> None:
+    """Record containers, numbers of members and usage of storages as they are. Raises
+    apsw.Error."""
+    misplaced: list[Row] = connection.execute(_MISPLACED).fetchall()
+    for (path,) in misplaced:
+        connection.execute(
+            "UPDATE resources SET container = ? WHERE path = ?", (parent_container(path), path)
+        )
+    for path, _, actual in connection.execute(_WRONG_MEMBER_COUNTS).fetchall():
+        connection.execute("UPDATE resources SET member_count = ? WHERE path = ?", (actual, path))
+    for root, _, actual in connection.execute(_WRONG_USAGE).fetchall():
+        connection.execute("UPDATE storages SET used_bytes = ? WHERE root = ?", (actual, root))
+
 
 _WAIT_S: Final = 10.0
 _STEP_PAGES: Final = 1024
@@ -39,7 +178,7 @@ class SqliteInspection(StatementInspection):
     """Reads a database; with ``is_copy``, one that nobody writes to."""
 
     mark = "?"
-    sql = figures.COMPARISONS
+    sql = COMPARISONS
     migrations = migrations()
 
     def __init__(self, database: Path, *, is_copy: bool = False) -> None:
@@ -87,13 +226,13 @@ class SqliteInspection(StatementInspection):
             raise _error(self._database, error) from error
         return [str(fault) for (fault,) in rows if fault != "ok"]
 
-    def rows(self, table: Table, *, after: Row | None = None) -> Iterator[Row]:
+    def rows(self, table: SqlTable, *, after: Row | None = None) -> Iterator[Row]:
         with _trouble(self._database):
-            yield from copying.select_rows(self._connection, table, after)
+            yield from select_rows(self._connection, table, after)
 
-    def row_count(self, table: Table) -> int:
+    def row_count(self, table: SqlTable) -> int:
         with _trouble(self._database):
-            return copying.count_rows(self._connection, table)
+            return count_rows(self._connection, table)
 
     def _run(self, begin: Begin[Result]) -> Result:
         with _trouble(self._database):

@@ -3,8 +3,8 @@
 Reads run on the event loop: reading a row takes microseconds, less than passing the query to a
 thread. Rows are cached, absence included. All cached rows belong to one state of the database,
 which its count of row changes identifies. In each turn of the event loop, SQLite is asked whether
-any process has committed since (see ``data_version.py``). If so, the changes of the batches of this
-process and of other workers (``shared_changes.py``) are applied to the cache, or the cache is
+any process has committed since (:class:`DataVersion`). If so, the changes of the batches of this
+process and of other workers (:class:`SharedChanges`) are applied to the cache, or the cache is
 cleared if they do not lead to the new count without a gap (see ``row_changes.py``).
 """
 
@@ -21,9 +21,13 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import DeletedAcl, Metadata, PodRecord, TokenRecord, Version
 from podstead.storage.schema import Row
-from podstead.storage.sqlite.data_version import DataVersion
-from podstead.storage.sqlite.row_changes import ChangeQueue, RowChanges, read_row_count
-from podstead.storage.sqlite.shared_changes import SharedChanges
+from podstead.storage.sqlite.row_changes import (
+    ChangeQueue,
+    DataVersion,
+    RowChanges,
+    SharedChanges,
+    read_row_count,
+)
 from podstead.storage.sqlite.statements import run_in
 from podstead.storage.state import folded
 from podstead.storage.tables import (

@@ -1,12 +1,13 @@
 """The SQLite engine, assembled from its parts."""
 
+# ruff: noqa: SLF001 - the store and its parts know each other
+
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack
 
@@ -20,8 +21,7 @@ from podstead.storage.base_store import (
     checked,
 )
 from podstead.storage.blobs.body_store import BodyStore
-from podstead.storage.blobs.ledger import Ledger
-from podstead.storage.blobs.staging import BodyStaging
+from podstead.storage.blobs.staging import BlobLedger, BodyStaging
 from podstead.storage.dependencies import ReadAhead
 from podstead.storage.layout import RootLayout
 from podstead.storage.maintenance import Maintenance
@@ -42,25 +42,24 @@ from podstead.storage.records import (
 from podstead.storage.removal import PodRemovals
 from podstead.storage.removal_lock import removals_allowed, removals_locked
 from podstead.storage.schema import Row
-from podstead.storage.sqlite import figures, maintenance
+from podstead.storage.sqlite import maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
-from podstead.storage.sqlite.connection import bytes_on_disk, open_reader
+from podstead.storage.sqlite.compacting import SMALL_BATCH_PAGES, checkpoint, release_pages
+from podstead.storage.sqlite.connection import bytes_on_disk, explained, open_reader
+from podstead.storage.sqlite.database import migrations
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from podstead.storage.sqlite.fair_lock import FairLock, ResourceLock
-from podstead.storage.sqlite.migrate import migrations
+from podstead.storage.sqlite.maintenance import SqliteRemovals
 from podstead.storage.sqlite.reads import ReadConnection
-from podstead.storage.sqlite.removal import SqliteRemovals
-from podstead.storage.sqlite.row_changes import new_change_queue
-from podstead.storage.sqlite.shared_changes import SharedChanges
-from podstead.storage.sqlite.shrinking import SMALL_BATCH_PAGES, checkpoint, release_pages
+from podstead.storage.sqlite.row_changes import ChangeQueue, SharedChanges, new_change_queue
 from podstead.storage.sqlite.statements import in_sqlite, run_steps
 from podstead.storage.sqlite.transaction import WriteConnection
-from podstead.storage.sqlite.trouble import explained
 from podstead.storage.sqlite.writer import Writer
+from podstead.storage.steps import Begin
 
 if TYPE_CHECKING:  # for commands only
-    from podstead.storage.compaction import Compaction
     from podstead.storage.inspection import Inspection
+    from podstead.storage.protocol import Compaction
 
 Found = TypeVar("Found")
 
@@ -91,70 +90,41 @@ class SqliteStore(BaseStore):
         super().__init__(RootLayout(root), **options)
         self._shared = shared
         self._vfs = vfs
-        self._opened: _Opened | None = None
+        self._opened: _Parts | None = None
         self._giving_back = asyncio.Lock()
         self._space.give_back = self._give_back
 
     # --- life cycle ---------------------------------------------------------------------------
 
-    async def open(self) -> None:
+    async def open(self, *, for_reading: bool = False) -> None:
         database = self._layout.database
-        # Filled by the writer's thread, emptied by the reader: see row_changes.py.
-        change_queue = new_change_queue()
-        # If anything fails to open, what was opened before is closed: a process may try again.
-        try:
+        with self._opening():
             reader = open_reader(database, vfs=self._vfs)
+            # If anything fails to open, what was opened before is closed: a process may try again.
             try:
                 run_steps(reader, migrations().check_current)
-                ephemeral = EphemeralStore(self._layout.ephemeral_database, self._space)
-                try:
-                    writer = WriteConnection(
-                        database, change_queue, self._space, shared=self._shared, vfs=self._vfs
-                    )
-                except BaseException:
-                    ephemeral.close()
-                    raise
+                parts = _Parts(self, reader)
+                if not for_reading:
+                    parts.open_for_writing()
             except BaseException:
                 reader.close()
                 raise
+        self._opened = parts
+
+    async def close(self) -> None:
+        if self._opened is not None:
+            opened, self._opened = self._opened, None
+            await opened.close()
+
+    @contextmanager
+    def _opening(self) -> Iterator[None]:
+        """Raise StorageError for what fails to open."""
+        database = self._layout.database
+        try:
+            yield
         except apsw.Error as error:
             otherwise = f"The database {database} could not be opened"
             raise StorageError(explained(database, error, otherwise=otherwise)) from error
-        change_notifier = ChangeNotifier(self._layout.change_pipes)
-        group_commit = Writer(
-            writer,
-            FairLock(self._layout.fair_lock),
-            max_waiting=self._max_waiting,
-            on_changes=change_notifier.notify,
-        )
-        blobs = self._new_bodies(self)
-        self._opened = _Opened(
-            ReadConnection(reader, change_queue, self._shared),
-            ephemeral,
-            group_commit,
-            blobs,
-            BodyStaging(
-                blobs,
-                Ledger(group_commit.run, maintenance),
-                inline_body_bytes=self._inline_body_bytes,
-                removals_allowed=partial(removals_allowed, self._layout.removal_lock),
-            ),
-            change_notifier,
-        )
-
-    async def close(self) -> None:
-        if self._opened is None:
-            return
-        opened, self._opened = self._opened, None
-        await opened.staging.dropped.close()
-        opened.reader.close()
-        opened.ephemeral.close()
-        try:
-            # Before the rest, because waiting writes still need their blobs and notifications.
-            await opened.writer.close()
-        finally:
-            opened.change_notifier.close()
-            opened.blobs.close()
 
     async def database_bytes(self) -> int:
         self._use()
@@ -170,7 +140,26 @@ class SqliteStore(BaseStore):
     def prefetch(self) -> ReadAhead | None:
         return None
 
-    def _use(self) -> _Opened:
+    def _new_writer(self, changes: ChangeQueue, on_changes: Callable[[], None]) -> Writer:
+        with self._opening():
+            connection = WriteConnection(
+                self._layout.database, changes, self._space, shared=self._shared, vfs=self._vfs
+            )
+        lock = FairLock(self._layout.fair_lock)
+        return Writer(connection, lock, max_waiting=self._max_waiting, on_changes=on_changes)
+
+    def _new_staging(self, parts: _Parts) -> BodyStaging:
+        def step(begin: Begin[Found]) -> Awaitable[Found]:
+            return parts.writer.run(partial(run_steps, begin=begin))
+
+        return BodyStaging(
+            parts.blobs,
+            BlobLedger(step, self._maintenance),
+            inline_body_bytes=self._inline_body_bytes,
+            removals_allowed=partial(removals_allowed, self._layout.removal_lock),
+        )
+
+    def _use(self) -> _Parts:
         if self._opened is None:
             raise StorageError("The store is not open")
         return self._opened
@@ -264,7 +253,9 @@ class SqliteStore(BaseStore):
         return checked(SqliteInspection(self._layout.database))
 
     async def recount(self) -> None:
-        await self._use().writer.run(figures.recount)
+        from podstead.storage.sqlite.inspection import recount  # noqa: PLC0415 - for commands
+
+        await self._use().writer.run(recount)
 
     async def compact(self, *, now_ms: int, is_alone: bool) -> Compaction:
         from podstead.storage.sqlite.compacting import compact_database  # noqa: PLC0415 - for commands
@@ -309,19 +300,68 @@ class SqliteStore(BaseStore):
             await _checkpoint(self._layout.database)
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """The parts of a store while it is open."""
+class _Parts:
+    """The parts of a store while it is open. What only writes need is opened with the first of
+    them, unless that was done before: commands that read take no part in the turns of writers."""
 
-    reader: ReadConnection
-    ephemeral: EphemeralStore
-    writer: Writer
-    blobs: BodyStore
-    staging: BodyStaging
-    change_notifier: ChangeNotifier
+    def __init__(self, store: SqliteStore, reader: apsw.Connection) -> None:
+        """Take ownership of ``reader``."""
+        self._store = store
+        # Filled by the writer's thread, emptied by the reader: see row_changes.py.
+        self._changes = new_change_queue()
+        self.reader = ReadConnection(reader, self._changes, store._shared)
+
+    @cached_property
+    def ephemeral(self) -> EphemeralStore:
+        store = self._store
+        with store._opening():
+            return EphemeralStore(store._layout.ephemeral_database, store._space)
+
+    @cached_property
+    def writer(self) -> Writer:
+        return self._store._new_writer(self._changes, self.change_notifier.notify)
+
+    @cached_property
+    def change_notifier(self) -> ChangeNotifier:
+        return ChangeNotifier(self._store._layout.change_pipes)
+
+    @cached_property
+    def blobs(self) -> BodyStore:
+        return self._store._new_bodies(self._store)
+
+    @cached_property
+    def staging(self) -> BodyStaging:
+        return self._store._new_staging(self)
 
     def notify(self) -> None:
         self.change_notifier.notify()
+
+    def open_for_writing(self) -> None:
+        """Open everything, and nothing if anything fails. Raises StorageError."""
+        ephemeral = self.ephemeral
+        try:
+            _ = self.writer, self.staging
+        except BaseException:
+            ephemeral.close()
+            raise
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        opened = self.__dict__
+        if "staging" in opened:
+            await self.staging.dropped.close()
+        self.reader.close()
+        if "ephemeral" in opened:
+            self.ephemeral.close()
+        try:
+            # Before the rest, because waiting writes still need their blobs and notifications.
+            if "writer" in opened:
+                await self.writer.close()
+        finally:
+            if "change_notifier" in opened:
+                self.change_notifier.close()
+            if "blobs" in opened:
+                self.blobs.close()
 
 
 async def _checkpoint(database: Path) -> None:

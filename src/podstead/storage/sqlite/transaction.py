@@ -22,10 +22,10 @@ from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_w
 from podstead.storage.sqlite.row_changes import (
     ChangeQueue,
     RowChanges,
+    SharedChanges,
     read_row_count,
     row_changes,
 )
-from podstead.storage.sqlite.shared_changes import SharedChanges
 from podstead.storage.state import Needs
 
 Statements = Callable[[apsw.Connection], object]

@@ -1,15 +1,15 @@
 """Group commit: how the writes of many tasks share one durable commit.
 
 All jobs that arrive while a batch is being committed form the next batch, which may wait a little
-for more if the disk is slow (``commit_delay.py``). A batch of writes is
-applied on the event loop, which takes about ten microseconds per write, and a thread only waits for
-the disk: if the thread did both, it would compete with the loop for the interpreter lock at every
-statement. If another process is writing, or if the batch contains anything but writes, the thread
-does everything, so that the loop never blocks. Batches of different processes take turns
-(``fair_lock.py``); the loop looks from time to time whether its own has come, and jobs that
+for more if the disk is slow (:class:`CommitDelay`). A batch of writes is applied on the event loop,
+which takes about ten microseconds per write, and a thread only waits for the disk: if the thread
+did both, it would compete with the loop for the interpreter lock at every statement. If another
+process is writing, or if the batch contains anything but writes, the thread does everything, so
+that the loop never blocks. Batches of different processes queue for a fair lock
+(``fair_lock.py``); the loop looks from time to time whether it has come to its own, and jobs that
 arrive in the meantime join the batch.
 
-The connection and the turn belong to the loop until a batch is put into ``_calls``, and to the
+The connection and the lock belong to the loop until a batch is put into ``_calls``, and to the
 thread from then until ``_end_batch`` is called. There is only one batch at a time, so no lock is
 needed.
 """
@@ -18,19 +18,19 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import apsw
 
 from podstead.core.errors import StorageError
 from podstead.core.histogram import Histogram
-from podstead.storage.commit_figures import BATCH_BOUNDS, COMMIT_BOUNDS_S
+from podstead.storage.protocol import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.storage.records import CommitOutcome, Committed, Write
-from podstead.storage.sqlite.commit_delay import CommitDelay
 from podstead.storage.sqlite.fair_lock import FairLock
 from podstead.storage.sqlite.transaction import (
     Job,
@@ -41,6 +41,90 @@ from podstead.storage.sqlite.transaction import (
 )
 from podstead.storage.waiting_jobs import WaitingJobs, storage_of_write
 
+MIN_WAIT_S: Final = 0.001
+"""Shorter waits are not worth a timer, and commits that take less than twice this never wait."""
+
+MAX_WAIT_S: Final = 0.01
+_SHARE: Final = 0.5
+AMONG_OTHERS_S: Final = 0.004
+"""How long a batch waits while other processes write."""
+
+UNDELAYED_BATCHES: Final = 15
+"""How many batches start at once after a wait that did not pay off."""
+
+# The least of a few measurements, since the others may contain waiting for the interpreter lock.
+_MEASUREMENTS: Final = 8
+
+
+class CommitDelay:
+    """Decides whether a batch starts at once, or waits a little for more writes to join it.
+
+    A commit costs the same however many writes share it. On a slow disk, starting at once splits
+    the writers into two groups: while one group's commit is on its way, the other one waits, so
+    each commit carries only half of the writes that it could. A batch may therefore wait for the
+    writers whose last commit has just ended, like PostgreSQL's ``commit_delay`` with
+    ``commit_siblings``, but the numbers follow from what is observed:
+
+    - It waits only for writers that were there a moment ago, so a lone writer never waits.
+    - It waits at most half the time that a commit takes, counted from the end of the last one, and
+      not at all on a disk that is fast.
+    - While other processes write, too, it waits for a few milliseconds on any disk. Each process
+      has only some of the writers, and the others' batches leave it the time for theirs to come
+      together.
+    - Otherwise, waiting for a time t pays off if it makes the batch larger by a greater factor than
+      t makes it later. After a wait that did not, the next batches start at once.
+
+    Pure: no clock. Times are passed in, in seconds.
+    """
+
+    __slots__ = ("_commits_s", "_ended_s", "_undelayed", "_waited_from", "_waiting", "expected")
+
+    def __init__(self) -> None:
+        self._commits_s: deque[float] = deque(maxlen=_MEASUREMENTS)
+        self._ended_s = 0.0
+        self.expected = 0
+        """How many writes were in the last batch, or waited when it ended."""
+        self._undelayed = 0
+        self._waited_from: float | None = None
+        self._waiting = 0
+
+    def wait_s(self, now_s: float, waiting: int, *, others_write: bool = False) -> float:
+        """How long to wait before asking again while ``waiting`` writes wait; 0 to start now."""
+        if others_write:
+            self._waited_from = None
+            left_s = self._ended_s + AMONG_OTHERS_S - now_s
+            return left_s if waiting < self.expected and left_s > 0 else 0.0
+        until_s = self._ended_s + min(self._least_commit_s() * _SHARE, MAX_WAIT_S)
+        left_s = until_s - now_s
+        if self._waited_from is None:
+            if self._undelayed:
+                self._undelayed -= 1
+                return 0.0
+            if waiting >= self.expected or left_s < MIN_WAIT_S:
+                return 0.0
+            self._waited_from, self._waiting = now_s, waiting
+            return MIN_WAIT_S
+        if waiting < self.expected and left_s > 0:
+            return MIN_WAIT_S
+        self._judge(now_s - self._waited_from, waiting)
+        self._waited_from = None
+        return 0.0
+
+    def batch_ended(self, now_s: float, *, writes: int, waiting: int, commit_s: float) -> None:
+        """Note that a batch has ended while further writes wait for the next one."""
+        self._commits_s.append(commit_s)
+        self._ended_s = now_s
+        self.expected = writes + waiting
+        self._waited_from = None
+
+    def _judge(self, waited_s: float, waiting: int) -> None:
+        if (waiting / self._waiting - 1) * self._least_commit_s() < waited_s:
+            self._undelayed = UNDELAYED_BATCHES
+
+    def _least_commit_s(self) -> float:
+        return min(self._commits_s, default=0.0)
+
+
 T = TypeVar("T")
 
 MAX_JOBS = 128
@@ -49,14 +133,14 @@ MAX_JOBS = 128
 MAX_RESOURCES_ON_LOOP = 512
 """Writes that change more resources than this, such as the move of a tree, run in the thread."""
 
-TURN_INTERVAL_S = 0.001
-"""How often the loop looks whether it is its turn to write."""
+LOCK_INTERVAL_S = 0.001
+"""How often the loop tries to acquire the lock."""
 
 MAX_HOLD_S = 0.025
 """How long a batch waits for writes that were announced (:meth:`Writer.expect`)."""
 
-MAX_TURN_WAIT_S = 5.0
-"""How long a batch waits for its turn. After that, the process before it is taken for stopped, and
+MAX_LOCK_WAIT_S = 5.0
+"""How long a batch waits for the lock. After that, the process before it is taken for stopped, and
 the batch competes with all others for SQLite's lock, for which it waits as well."""
 
 _Waiting = tuple[Job, "asyncio.Future[JobResult]"]
@@ -69,20 +153,20 @@ class Writer:
     def __init__(
         self,
         connection: WriteConnection,
-        turns: FairLock,
+        lock: FairLock,
         *,
         max_waiting: int,
         on_changes: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take ownership of ``connection`` and ``turns``.
+        """Take ownership of ``connection`` and ``lock``.
 
         Jobs are refused while ``max_waiting`` are waiting, and those of one storage while half as
         many of it are. ``on_changes`` is called after each batch that adds to the change log.
         """
         self._connection = connection
-        self._turns = turns
+        self._lock = lock
         self._delay = CommitDelay()
-        self._turn_asked_s: float | None = None
+        self._lock_asked_s: float | None = None
         # Runs while a batch waits for more writes.
         self._timer: asyncio.TimerHandle | None = None
         self._awaited = 0
@@ -164,7 +248,7 @@ class Writer:
         wait_s = self._wait_s()
         if wait_s:
             timer = self._loop.call_later(wait_s, self._start_batch)
-            self._timer = timer if self._turn_asked_s is None else None
+            self._timer = timer if self._lock_asked_s is None else None
             return
         self._held = False
         self._awaited = 0  # those that have not come by now may never come
@@ -173,32 +257,32 @@ class Writer:
         try:
             completion = self._apply(jobs)
         except Exception as error:  # noqa: BLE001 - no caller may wait forever
-            self._turns.end()
+            self._lock.release()
             self._end_batch(failures(jobs, error), 0.0)
         else:
             self._calls.put((jobs, completion))
 
     def _wait_s(self) -> float:
         """How long to wait before asking again; 0 if the next batch may start."""
-        if self._turn_asked_s is None and len(self._waiting) < MAX_JOBS and not self._held:
+        if self._lock_asked_s is None and len(self._waiting) < MAX_JOBS and not self._held:
             if self._awaited:
                 self._held = True
                 return MAX_HOLD_S
             wait_s = self._delay.wait_s(
-                self._loop.time(), len(self._waiting), others_write=self._turns.others_write
+                self._loop.time(), len(self._waiting), others_write=self._lock.others_write
             )
             if wait_s:
                 return wait_s
-        if self._turns.has_come() or self._has_waited_too_long():
-            self._turn_asked_s = None
+        if self._lock.try_acquire() or self._has_waited_too_long():
+            self._lock_asked_s = None
             return 0.0
-        return TURN_INTERVAL_S
+        return LOCK_INTERVAL_S
 
     def _has_waited_too_long(self) -> bool:
         now_s = self._loop.time()
-        if self._turn_asked_s is None:
-            self._turn_asked_s = now_s
-        return now_s - self._turn_asked_s > MAX_TURN_WAIT_S
+        if self._lock_asked_s is None:
+            self._lock_asked_s = now_s
+        return now_s - self._lock_asked_s > MAX_LOCK_WAIT_S
 
     def _apply(self, jobs: list[Job]) -> _Completion:
         """Apply the batch if that does not block, and return what the thread must do."""
@@ -249,13 +333,13 @@ class Writer:
             except Exception as error:  # noqa: BLE001 - no caller may wait forever
                 results = failures(jobs, error)
             # Here and not on the loop, which may be busy: others wait for it.
-            self._turns.end()
+            self._lock.release()
             commit_s = time.perf_counter() - began_s
             self._loop.call_soon_threadsafe(self._end_batch, results, commit_s)
 
     def _finish(self) -> None:
         self._thread.join()
-        self._turns.close()
+        self._lock.close()
         try:
             self._connection.close()
         except apsw.Error as error:

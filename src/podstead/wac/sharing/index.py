@@ -19,8 +19,8 @@ import msgspec
 
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.rdf.graph import Graph
+from podstead.storage.record_store import RecordKind
 from podstead.storage.records import Record
-from podstead.storage.registry import RecordKind
 from podstead.wac.acl import agent_name, read_acl
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing.rules import Grantee, GranteeKind, grantees_of

@@ -22,8 +22,8 @@ from podstead.idp.grants import ConnectedClient, ConnectedClients
 from podstead.idp.records import BrowserSession, ClientCredential
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in_methods import began_with
+from podstead.storage.record_store import Versioned
 from podstead.storage.records import TokenRecord
-from podstead.storage.registry import Versioned
 from podstead.web.browsers import json_response
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY

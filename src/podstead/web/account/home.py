@@ -17,7 +17,7 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
 from podstead.resources.sharing.shared import SharedLists
-from podstead.resources.storage_usage import Family, PodUsage, StorageUsage, UsedSpace
+from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
 from podstead.wac.modes import Mode
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
@@ -83,12 +83,12 @@ def percent_used(used_bytes: int, quota_bytes: int) -> int | None:
 SHOWN_FOLDERS: Final = 30
 
 _FAMILIES: Final = {
-    Family.IMAGE: N_("Pictures"),
-    Family.VIDEO: N_("Videos"),
-    Family.AUDIO: N_("Music and audio"),
-    Family.DOCUMENT: N_("Texts and documents"),
-    Family.DATA: N_("Linked data"),
-    Family.OTHER: N_("Other files"),
+    MediaCategory.IMAGE: N_("Pictures"),
+    MediaCategory.VIDEO: N_("Videos"),
+    MediaCategory.AUDIO: N_("Music and audio"),
+    MediaCategory.DOCUMENT: N_("Texts and documents"),
+    MediaCategory.DATA: N_("Linked data"),
+    MediaCategory.OTHER: N_("Other files"),
 }
 
 
@@ -126,7 +126,7 @@ class StoragePage:
             counted_ms=breakdown.at_ms,
             families=_by_size(
                 Bar(_(_FAMILIES[family]), share.size_bytes, share.resources)
-                for family, share in breakdown.families.items()
+                for family, share in breakdown.categories.items()
             ),
             folders=_folders(pod.root, usage),
             largest=[

@@ -27,8 +27,8 @@ from podstead.idp.records import Account, NostrLink
 from podstead.idp.sessions import OpenSession
 from podstead.idp.sign_in import NOSTR_KEY
 from podstead.nostr.npub import npub
+from podstead.storage.record_store import Versioned
 from podstead.storage.records import EntryId
-from podstead.storage.registry import Versioned
 from podstead.web.account.collections import Collection, Removed, machine_time
 from podstead.web.browsers import json_response
 from podstead.web.errors import status_of

@@ -18,7 +18,7 @@ from podstead.idp.passkeys.sign_in import FACTOR, PasskeySignIn, SignedInByPassk
 from podstead.idp.records import Passkey
 from podstead.idp.sessions import OpenSession
 from podstead.idp.two_factor.service import TwoFactors
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.web.account.collections import Collection, Removed, machine_time
 from podstead.web.browsers import browser_name, json_response
 from podstead.web.forms import FormSubmission, read_submission

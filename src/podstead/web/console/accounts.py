@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 
 from podstead.core.errors import BadRequest, NotFound
 from podstead.idp.administration.audit_log import Operator
-from podstead.idp.administration.pods import Directory, ListedPod, PodActions
+from podstead.idp.administration.pods import Directory, PodActions, PodWithAccount
 from podstead.idp.administration.service import SIGN_IN_LINK_S, Administration, OwnAccount
 from podstead.idp.records import Account
 from podstead.web.browsers import see_other
@@ -109,18 +109,18 @@ class Action:
     """The notice afterwards."""
     typed: bool = False
     """Whether the name of the pod must be typed."""
-    allowed: Callable[[ListedPod], bool] = lambda listed: listed.account is not None
+    allowed: Callable[[PodWithAccount], bool] = lambda listed: listed.account is not None
 
 
-def _is_in_use(listed: ListedPod) -> bool:
+def _is_in_use(listed: PodWithAccount) -> bool:
     return listed.account is not None and not listed.account.disabled
 
 
-def _may_promote(listed: ListedPod) -> bool:
+def _may_promote(listed: PodWithAccount) -> bool:
     return listed.account is not None and not listed.account.operator
 
 
-def _may_demote(listed: ListedPod) -> bool:
+def _may_demote(listed: PodWithAccount) -> bool:
     return listed.account is not None and listed.account.operator
 
 
@@ -304,7 +304,7 @@ class AccountPage:
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _carry_out(self, name: str, listed: ListedPod, operator: Operator) -> None:
+    async def _carry_out(self, name: str, listed: PodWithAccount, operator: Operator) -> None:
         account = listed.account
         if account is None:
             await self.pods.delete(listed.pod.name, operator)
@@ -323,7 +323,7 @@ class AccountPage:
         )
 
     def _confirmation(
-        self, page: PageRequest, action: Action, listed: ListedPod, *, mistyped: bool = False
+        self, page: PageRequest, action: Action, listed: PodWithAccount, *, mistyped: bool = False
     ) -> Response:
         name = listed.pod.name
         return self.site.page(
@@ -355,7 +355,7 @@ def _quota(sent: FormSubmission) -> int | None:
     return int(text) * _MB
 
 
-def _action(name: str, listed: ListedPod) -> Action:
+def _action(name: str, listed: PodWithAccount) -> Action:
     """The action that is confirmed. Raises NotFound, BadRequest."""
     action = ACTIONS.get(name)
     if action is None:

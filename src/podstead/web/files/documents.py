@@ -36,7 +36,7 @@ from podstead.previews.text import MAX_TEXT_BYTES, DecodedText, decode_text, rea
 from podstead.rdf.codecs import parse
 from podstead.rdf.errors import NotExpressible
 from podstead.rdf.graph import Dataset
-from podstead.resources.activity import ChangeAuthors, MemberReach
+from podstead.resources.activity import ChangeAuthors, MemberAudiences
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
 from podstead.resources.service import ResourceService
@@ -229,7 +229,7 @@ class DocumentPage:
     site: Site
     resources: ResourceService
     contents: DocumentContents
-    reach: MemberReach
+    reach: MemberAudiences
     authors: ChangeAuthors
 
     async def get(self, page: PageRequest, target: ResourcePath) -> Response:

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from podstead.core.caches import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ROOT, ResourcePath, description_of, is_container
-from podstead.resources.activity import ChangeAuthors, MemberReach
+from podstead.resources.activity import ChangeAuthors, MemberAudiences
 from podstead.resources.outcome import ResourceRequest
 from podstead.storage.records import ResourceKind
-from podstead.wac.decision import Reach
+from podstead.wac.decision import Audience
 from podstead.wac.modes import Mode
 from podstead.web.account.home import StorageNotes
 from podstead.web.browsers import see_other
@@ -136,7 +136,7 @@ class ContainerPage:
 
     site: Site
     lists: MemberLists
-    reach: MemberReach
+    reach: MemberAudiences
     authors: ChangeAuthors
     storage_notes: StorageNotes
     page_cache: PageCache
@@ -171,7 +171,7 @@ class ContainerPage:
             name=shown_name(target),
             breadcrumb=breadcrumb(target),
             rows=await self._rows(page, part, reaches, grid=shown.grid, listed=listed),
-            shows_closed_names=listed and set(reaches.values()) != {Reach.EVERYONE},
+            shows_closed_names=listed and set(reaches.values()) != {Audience.EVERYONE},
             icons=ICONS,
             shown=shown,
             more=more,
@@ -183,7 +183,7 @@ class ContainerPage:
             else await self.storage_notes.of(page, target),
             **may,
         )
-        if request.lasting:
+        if request.cacheable:
             self.page_cache.put(page, response, begun=begun)
         return response
 
@@ -191,7 +191,7 @@ class ContainerPage:
         self,
         page: PageRequest,
         members: Sequence[Member],
-        reaches: Mapping[ResourcePath, Reach | None],
+        reaches: Mapping[ResourcePath, Audience | None],
         *,
         grid: bool,
         listed: bool,
@@ -221,7 +221,7 @@ class ContainerPage:
 
 def _shown_authors(
     authors: Mapping[ResourcePath, str],
-    reaches: Mapping[ResourcePath, Reach | None],
+    reaches: Mapping[ResourcePath, Audience | None],
     person: Person | None,
     base_url: str,
 ) -> Mapping[ResourcePath, str]:
@@ -230,7 +230,7 @@ def _shown_authors(
     return {
         path: shown_agent(author, own=own, base_url=base_url)
         for path, author in authors.items()
-        if author == own or reaches[path] not in {None, Reach.EVERYONE}
+        if author == own or reaches[path] not in {None, Audience.EVERYONE}
     }
 
 

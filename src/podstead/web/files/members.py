@@ -21,7 +21,7 @@ from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
-from podstead.wac.decision import Reach
+from podstead.wac.decision import Audience
 from podstead.web.files.content import has_thumbnail, thumbnail_url
 from podstead.web.pages.addresses import files_url, shown_name
 from podstead.web.pages.formats import date_text, iso_time, moment_text, name_sort_key, size_text
@@ -183,10 +183,10 @@ _KINDS: Final = MappingProxyType(
 )
 _REACHES: Final = MappingProxyType(
     {
-        Reach.OWNER: N_("Only the owner"),
-        Reach.PEOPLE: N_("Certain people"),
-        Reach.SIGNED_IN: N_("Anyone signed in"),
-        Reach.EVERYONE: N_("Everyone"),
+        Audience.OWNER: N_("Only the owner"),
+        Audience.PEOPLE: N_("Certain people"),
+        Audience.SIGNED_IN: N_("Anyone signed in"),
+        Audience.EVERYONE: N_("Everyone"),
     }
 )
 _MAX_CHARACTERS: Final = 60
@@ -197,9 +197,9 @@ def kind_name(kind: Kind) -> str:
     return _(_KINDS[kind])
 
 
-def reach_name(reach: Reach, *, owns: bool) -> str:
+def reach_name(reach: Audience, *, owns: bool) -> str:
     """Who can see something; ``owns`` if the person who reads it is the owner."""
-    return _("Only you") if owns and reach is Reach.OWNER else _(_REACHES[reach])
+    return _("Only you") if owns and reach is Audience.OWNER else _(_REACHES[reach])
 
 
 def shown_agent(web_id: str, *, own: str | None, base_url: str) -> str:
@@ -216,7 +216,7 @@ def shown_agent(web_id: str, *, own: str | None, base_url: str) -> str:
     return (url.netloc or web_id)[:_MAX_CHARACTERS]
 
 
-ICONS: Final = tuple(each.value for kinds in (Kind, Reach) for each in kinds)
+ICONS: Final = tuple(each.value for kinds in (Kind, Audience) for each in kinds)
 """The icons that rows refer to, as the symbols ``i-<name>``: the page has each of them once."""
 
 
@@ -228,7 +228,7 @@ class RowWriter:
         *,
         grid: bool,
         owns: bool,
-        reaches: Mapping[ResourcePath, Reach | None],
+        reaches: Mapping[ResourcePath, Audience | None],
         authors: Mapping[ResourcePath, str],
         everyone_lists: bool,
     ) -> None:
@@ -244,9 +244,9 @@ class RowWriter:
             for kind in Kind
         }
         self._types = {kind: escape(kind_name(kind)) for kind in Kind}
-        self._reach_cells: dict[Reach | None, str] = {None: ""}
+        self._reach_cells: dict[Audience | None, str] = {None: ""}
         self._reach_cells.update(
-            {each: _reach_cell(each, owns=owns, everyone_lists=everyone_lists) for each in Reach}
+            {each: _reach_cell(each, owns=owns, everyone_lists=everyone_lists) for each in Audience}
         )
 
     def row(self, member: Member) -> Markup:
@@ -303,9 +303,9 @@ def _icon(name: str) -> str:
     return f'<svg class="icon" aria-hidden="true"><use href="#i-{name}"/></svg>'
 
 
-def _reach_cell(reach: Reach, *, owns: bool, everyone_lists: bool) -> str:
+def _reach_cell(reach: Audience, *, owns: bool, everyone_lists: bool) -> str:
     text = escape(reach_name(reach, owns=owns))
-    if not everyone_lists or reach is Reach.EVERYONE:
+    if not everyone_lists or reach is Audience.EVERYONE:
         return f'<span title="{text}">{_icon(reach.value)}<span class="label">{text}</span></span>'
     listed = escape(_("Everyone can see that it exists"))
     return (

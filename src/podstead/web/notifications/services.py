@@ -34,10 +34,10 @@ from podstead.notifications.channel_documents import (
 )
 from podstead.notifications.channel_types import GATEWAY, SERVICES, ChannelType
 from podstead.notifications.channels import Channel, Channels
-from podstead.notifications.history import ChangeLog
 from podstead.notifications.readers import Readers, Subscriber
 from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.graph import Graph, Iri
+from podstead.storage.protocol import ChangeLog
 from podstead.web.description_endpoints import (
     GeneratedDocument,
     generated_document,

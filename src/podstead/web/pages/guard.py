@@ -52,7 +52,7 @@ class Rule(Enum):
     ANYWHERE = "anywhere: the request only leads to another one, which is checked again"
 
 
-class Guard:
+class PageGuard:
     """Creates the routes of the pages of one origin, each with all the checks."""
 
     def __init__(

@@ -8,7 +8,7 @@ from podstead.core.clock import Randomness
 from podstead.web.browsers import json_response, see_other
 from podstead.web.pages.addresses import SECURITY
 from podstead.web.pages.cookies import Cookies, Notice
-from podstead.web.pages.guard import Guard
+from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest, People
 from podstead.web.registration import Registration
@@ -40,7 +40,7 @@ class Site:
         self.renderer = PageRenderer(
             server_name=self.server_name, base_url=base_url, randomness=randomness
         )
-        self.guard = Guard(
+        self.guard = PageGuard(
             origin=base_url,
             people=people,
             cookies=self.cookies,

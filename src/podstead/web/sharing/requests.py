@@ -16,7 +16,7 @@ from podstead.resources.sharing.access_requests import (
     AccessRequests,
     HasAccess,
     NoInbox,
-    WaitingRequests,
+    PendingRequests,
 )
 from podstead.resources.sharing.documents import RulesOutOfReach
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
@@ -254,7 +254,7 @@ class RequestsPage:
 
     site: Site
     requests: AccessRequests
-    requests_waiting: WaitingRequests
+    requests_waiting: PendingRequests
     sharing: SharingService
     names: Names
 
@@ -319,7 +319,7 @@ class RequestsPage:
         sent = await page.form()
         person = page.signed_in()
         if sent.text("kept"):
-            await self.requests.forget_kept(person.identity, sent.text("kept"))
+            await self.requests.remove_stored_answer(person.identity, sent.text("kept"))
             back = REQUESTS if person.pods else SHARED
             return self.site.see_other(back, Notice("answer-removed"))
         if sent.text("answer"):

@@ -41,7 +41,7 @@ from podstead.idp.records import Account, Client, VerifiedFactor
 from podstead.idp.sign_in import SignInFailed
 from podstead.idp.token_issuing import AUTHORIZATION_PATH
 from podstead.storage.protocol import RateCounters
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.forms import read_form, read_query, read_submission

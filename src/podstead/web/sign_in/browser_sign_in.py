@@ -26,7 +26,7 @@ from podstead.idp.sign_in import (
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.protocol import RateCounters
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.web.browsers import json_response, see_other
 from podstead.web.forms import FormSubmission
 from podstead.web.limits import address_key, take

@@ -38,8 +38,7 @@ from podstead.pods.names import (
     UnusablePodName,
     check_name,
 )
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of

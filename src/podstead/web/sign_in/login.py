@@ -21,7 +21,7 @@ from podstead.idp.records import MAX_EMAIL_CHARACTERS, Account, PendingSecondFac
 from podstead.idp.sign_in import Attempts, SignInFailed, attempt_at
 from podstead.idp.two_factor.second_step import NoPendingSecondFactor, SecondStep
 from podstead.idp.two_factor.service import TwoFactors, WrongCode, accepts_recovery_codes
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.web.browsers import json_response, see_other
 from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, PasswordsDiffer, only, read_query, read_submission

@@ -22,10 +22,9 @@ from podstead.core.errors import NotAuthenticated, RateLimited
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.request_context import requester
-from podstead.storage.record_store import RecordStore
+from podstead.storage.pods import valid_tokens
+from podstead.storage.record_store import RecordKind, RecordStore, secret_key
 from podstead.storage.records import Record, TokenRecord
-from podstead.storage.registry import RecordKind, secret_key
-from podstead.storage.tokens import valid_tokens
 from podstead.web.codes import WebCodes
 from podstead.web.pages.cookies import POD_SESSION, VISITOR_SESSION, Cookies
 from podstead.web.pages.request import Person, SignedInBy

@@ -33,7 +33,7 @@ from podstead.pods.names import (
     check_name,
 )
 from podstead.storage.invitations import UnusableInvitation
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of

@@ -16,9 +16,9 @@ import msgspec
 from podstead.app.adapters.body_stores import object_blobs
 from podstead.app.operator.checking.findings import CheckContext, Code, Finding
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.blobs.paths import DRAFTS, UPLOADS, blob_path, draft_path
+from podstead.storage.blobs.body_store import DRAFTS, UPLOADS, blob_path, draft_path
+from podstead.storage.blobs.files import digest_of, random_name_of
 from podstead.storage.blobs.s3_location import S3Location
-from podstead.storage.blobs.verification import digest_of, random_name_of
 from podstead.storage.copying.bodies import StoredBlobs
 from podstead.storage.inspection import LargeBody
 from podstead.storage.records import BlobId

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Self
 
-from podstead.app.operator.backup import OnStep
+from podstead.app.operator.data_root import OnStep
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.inspection import Inspection

@@ -28,10 +28,9 @@ from podstead.core.media_types import TURTLE
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.resources.sharing.rules_index import RulesIndex
-from podstead.storage.blobs.disk import sync_directory
+from podstead.storage.files import sync_directory, write_private
 from podstead.storage.keys import KeyStorage
 from podstead.storage.open_body import whole_body
-from podstead.storage.private_files import write_private
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     AtVersion,

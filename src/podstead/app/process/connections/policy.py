@@ -12,11 +12,11 @@ The rules, in the order in which they apply:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from podstead.web.asgi import Receive, Scope, Send
+from podstead.web.asgi import Application, Receive, Scope, Send
 
 SIGNIFICANT_BYTES = 4096
 """How much a client must receive within ``idle_timeout_s`` for that to be a response. The answers
@@ -150,7 +150,6 @@ class Shares:
         ]
 
 
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Client = tuple[str, str]
 """A host and a port, both as text, as the HTTP server passes them."""
 

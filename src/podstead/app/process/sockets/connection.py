@@ -12,9 +12,9 @@ import asyncio
 import logging
 import socket
 from collections import deque
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
 from websockets.datastructures import Headers
 from websockets.frames import CloseCode, Frame, Opcode
@@ -22,15 +22,10 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-logger = logging.getLogger("podstead.app")
+from podstead.app.process.accepting import Address
+from podstead.web.asgi import Application, Message, Scope
 
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-Address = tuple[str, str]
-"""A host and a port, both as text, as the HTTP server passes them."""
+logger = logging.getLogger("podstead.app")
 
 MAX_MESSAGE_BYTES: Final = 128 * 1024
 """The maximum size of a message from a client, which is closed with 1009 above it. Endpoints have

@@ -36,7 +36,7 @@ class Owner(Protocol):
         """Connect a client whose handshake is complete to the HTTP server. Raises OSError, which
         has been logged."""
 
-    def note_end(self, client: ClientHalf) -> None:
+    def note_end(self, connection: ClientHalf) -> None:
         """The client's connection is closed."""
 
 

@@ -14,23 +14,18 @@ import itertools
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from podstead.app.process.accepting import Acceptor, Address
 from podstead.app.process.tls.engine import Handshake
 from podstead.app.process.tls.front import TlsFrontend
 from podstead.app.process.tls.relay import ClientHalf, ServerHalf
+from podstead.web.asgi import Application, Receive, Scope, Send
 
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-Address = tuple[str, str]
-"""A host and a port, both as text, in the form that the HTTP server uses."""
+logger = logging.getLogger("podstead.app")
 
 _UNVERIFIED = "Not verified by a certificate authority: certificates of all issuers are accepted"
 _SCHEMES = {"http": "https", "websocket": "wss"}
@@ -91,13 +86,6 @@ async def _refuse(scope: Scope, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-logger = logging.getLogger("podstead.app")
-
-_ACCEPTED_AT_ONCE = 32
-"""The number of connections to accept before the event loop serves the open ones."""
-_PAUSE_S = 0.1
-"""How long to accept nothing after the system had no resources for a connection. The listener stays
-readable, so the loop would otherwise try again at once, endlessly."""
 QUIET_S = 1.0
 """The time between two checks for connections on which nothing more will be sent."""
 _RETRY_S = 0.01
@@ -107,8 +95,8 @@ _MEMORY_S = 10.0
 to the application."""
 
 
-class Terminator:
-    """Accepts TLS connections, and passes each on to the HTTP server. Belongs to one event loop."""
+class Terminator(Acceptor[ClientHalf]):
+    """Accepts TLS connections, and passes each on to the HTTP server."""
 
     def __init__(
         self,
@@ -122,40 +110,17 @@ class Terminator:
     ) -> None:
         """New connections use the context that ``front`` has at that time. ``inner`` is the path
         of the HTTP server's socket; nothing else uses its folder."""
-        self._listener = listener
-        self._server_address = _address(listener.getsockname())
+        super().__init__(listener, max_connections=max_connections, loop=loop)
         self._front = front
         self._inner = str(inner)
         self._folder = f"{inner.parent}/"
-        self._max_connections = max_connections
         self._clients = clients
-        self._loop = loop
         self._numbers = itertools.count()
-        self._connections: set[ClientHalf] = set()
-        # Only to keep the tasks alive: the event loop holds them by weak references.
-        self._openings: set[asyncio.Task[None]] = set()
-        self._is_accepting = False
-        self._is_stopping = False
         self._is_empty = asyncio.Event()
-
-    # --- life ---------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Begin to accept connections. Idempotent; does nothing after :meth:`stop`."""
-        if not self._is_accepting and not self._is_stopping:
-            self._is_accepting = True
-            self._loop.add_reader(self._listener.fileno(), self._accept)
-
-    def leave(self) -> None:
-        """Accept nothing more, and go on with the connections there are."""
-        self._is_stopping = True
-        self._pause()
 
     def stop(self) -> None:
         """Accept nothing more. Handshakes in progress are aborted; requests are finished."""
-        self._is_stopping = True
-        self._pause()
-        self._listener.close()
+        super().stop()
         for connection in [each for each in self._connections if each.is_shaking_hands]:
             connection.abort()
 
@@ -178,53 +143,17 @@ class Terminator:
             for connection in [each for each in self._connections if each.has_sent_all]:
                 connection.finish()
 
-    def _pause(self) -> None:
-        if self._is_accepting:
-            self._is_accepting = False
-            self._loop.remove_reader(self._listener.fileno())
-
-    # --- connections --------------------------------------------------------------------------
-
-    def _accept(self) -> None:
-        for _ in range(_ACCEPTED_AT_ONCE):
-            if len(self._connections) >= self._max_connections:
-                self._pause()  # the rest wait in the system's queue until note_end starts again
-                return
-            try:
-                accepted, peer = self._listener.accept()
-            except (BlockingIOError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                logger.warning("A connection could not be accepted: %s", error.strerror)
-                self._pause()
-                self._loop.call_later(_PAUSE_S, self.start)
-                return
-            self._open(accepted, _address(peer))
-
     def _open(self, accepted: socket.socket, peer: Address) -> None:
-        accepted.settimeout(0)
-        client = ClientHalf(self._loop, self._front.context.connection(), self, peer)
-        self._connections.add(client)
-        opening = self._loop.create_task(self._take_over(accepted, client))
-        self._openings.add(opening)
-        opening.add_done_callback(self._openings.discard)
-
-    async def _take_over(self, accepted: socket.socket, client: ClientHalf) -> None:
-        try:
-            await self._loop.connect_accepted_socket(lambda: client, accepted)
-        except (
-            OSError
-        ):  # the client has disconnected; its half never had a connection that could end
-            accepted.close()
-            self.note_end(client)
+        tls = self._front.context.connection()
+        self._connect(ClientHalf(self._loop, tls, self, peer), accepted)
 
     async def admit(self, client: ClientHalf, handshake: Handshake) -> ServerHalf:
         name = f"{self._folder}{next(self._numbers)}"
         # Stored before the connection exists, so that no request can reach the application first.
-        self._clients[name] = TlsClient(client.address, self._server_address, describe(handshake))
+        self._clients[name] = TlsClient(client.address, self.server_address, describe(handshake))
         server = ServerHalf(client, lambda: self._forget(name))
         try:
-            connection = await self._connect(name)
+            connection = await self._inner_connection(name)
             await self._loop.create_unix_connection(lambda: server, sock=connection)
         except OSError:
             self._clients.pop(name, None)
@@ -233,7 +162,7 @@ class Terminator:
             raise
         return server
 
-    async def _connect(self, name: str) -> socket.socket:
+    async def _inner_connection(self, name: str) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.settimeout(0)
@@ -253,19 +182,13 @@ class Terminator:
     def _forget(self, name: str) -> None:
         self._loop.call_later(_MEMORY_S, self._clients.pop, name, None)
 
-    def note_end(self, client: ClientHalf) -> None:
-        self._connections.discard(client)
+    def note_end(self, connection: ClientHalf) -> None:
+        super().note_end(connection)
         if not self._connections:
             self._is_empty.set()
-        self.start()
 
 
 def _give_name(connection: socket.socket, name: str) -> None:
     connection.bind(name)
     # The socket keeps its name without the file. (A path object takes longer than the system call.)
     os.unlink(name)  # noqa: PTH108
-
-
-def _address(name: tuple[Any, ...]) -> Address:
-    """An address of the socket module in the form that the HTTP server uses, without a zone."""
-    return str(name[0]).partition("%")[0], str(name[1])

@@ -3,8 +3,7 @@
 Each blob is one object with a name of its own, written once. Only ``objects.py`` knows the library.
 """
 
-from podstead.storage.blobs.s3.bodies import S3Bodies
+from podstead.storage.blobs.s3.bodies import ObjectBlobs, S3Bodies
 from podstead.storage.blobs.s3.objects import Objects
-from podstead.storage.blobs.s3.stored_blobs import ObjectBlobs
 
 __all__ = ["ObjectBlobs", "Objects", "S3Bodies"]

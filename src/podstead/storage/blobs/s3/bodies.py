@@ -20,24 +20,59 @@ from typing import Final, Self
 
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.media_types import is_passive
-from podstead.storage.blobs.body_store import BodyMissing
-from podstead.storage.blobs.disk import wait_for_end
-from podstead.storage.blobs.paths import BODIES
-from podstead.storage.blobs.received_file import ReceivedFile
-from podstead.storage.blobs.s3.arrival import Arrival
+from podstead.storage.blobs.body_store import BODIES, UPLOADS, BodyMissing
+from podstead.storage.blobs.files import (
+    ReceivedFile,
+    copy_of,
+    digest_of,
+    named_by_content,
+    random_name_of,
+)
 from podstead.storage.blobs.s3.objects import (
     MAX_PARTS,
     PART_BYTES,
+    ListedObject,
     Objects,
     WentAstray,
     in_parts,
 )
 from podstead.storage.blobs.s3.uploads import UploadParts
-from podstead.storage.blobs.verification import copy_of, digest_of, named_by_content, random_name_of
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.files import wait_for_end
 from podstead.storage.open_body import StreamedBody
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import BlobId
+
+
+class Arrival:
+    """The progress of one body. One task waits for it."""
+
+    def __init__(self) -> None:
+        self.was_complete = False
+        """Whether the body was complete when the last wait ended."""
+        self._bytes = 0
+        self._is_complete = False
+        self._changed = asyncio.Event()
+
+    def advance(self, size_bytes: int) -> None:
+        """So many bytes can be read by now."""
+        self._bytes = size_bytes
+        self._changed.set()
+
+    def complete(self) -> None:
+        """There will be no more, and all of them are wanted."""
+        self._is_complete = True
+        self._changed.set()
+
+    async def wait(self, size_bytes: int) -> int:
+        """Wait until so many bytes have arrived or the body is complete, and return how many of
+        them there are."""
+        while self._bytes < size_bytes and not self._is_complete:
+            self._changed.clear()
+            await self._changed.wait()
+        self.was_complete = self._is_complete
+        return min(self._bytes, size_bytes)
+
 
 _THREADS: Final = 8
 _COPIES_AT_ONCE: Final = 8
@@ -282,3 +317,82 @@ class S3Body(StreamedBody):
         if hashed.hexdigest() != self._sha256:
             raise StorageError("A large body is damaged: its hash does not match")
         yield held
+
+
+_STORED_AT_ONCE: Final = 2
+"""Parts of more bodies than that would wait for their turn until they give up."""
+
+
+class ObjectBlobs:
+    """Implements StoredBlobs (:mod:`podstead.storage.copying.bodies`)."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._turns = asyncio.Semaphore(_STORED_AT_ONCE)
+
+    async def size_of(self, blob: BlobId) -> int | None:
+        found = await find_object(self._objects, blob)
+        return None if found is None else found[1]
+
+    async def read(self, blob: BlobId, size_bytes: int) -> AsyncIterator[bytes]:
+        found = await find_object(self._objects, blob)
+        if found is None:
+            raise StorageError("A large body is missing")
+        async for piece in self._objects.read(found[0], 0, size_bytes):
+            yield piece
+
+    async def listed(self) -> AsyncIterator[ListedObject]:
+        """The objects of all bodies and parts of uploads. Raises StorageError."""
+        for folder in (BODIES, UPLOADS):
+            async for page in self._objects.pages(folder):
+                for each in page:
+                    yield each
+
+    def object_names_of(self, blob: BlobId) -> Sequence[str]:
+        """All names that the object of a body can have."""
+        return object_names_of(blob)
+
+    async def exists(self, key: str) -> bool:
+        """Whether there is an object of that name. Raises StorageError."""
+        return await self._objects.size(key) is not None
+
+    async def set_aside(self, key: str, size_bytes: int, folder: str) -> str:
+        """Move an object to where nothing looks for it, and return its name there. Raises
+        StorageError."""
+        aside = f"set-aside/{folder}/{key}"
+        await self._objects.copy(key, aside, size_bytes)
+        await self._objects.remove([key])
+        return aside
+
+    async def write(self, blob: BlobId, size_bytes: int, content: AsyncIterator[bytes]) -> None:
+        async with self._turns:
+            await self._objects.put(
+                key_of(blob), _SequentialReader(content, size_bytes), size_bytes
+            )
+
+
+class _SequentialReader:
+    """Reads a stream part after part, as an object is stored."""
+
+    def __init__(self, content: AsyncIterator[bytes], size_bytes: int) -> None:
+        self._content = content
+        self._size_bytes = size_bytes
+        self._read_bytes = 0
+        self._held = bytearray()
+
+    async def __call__(self, start: int, end: int) -> bytes:
+        """The next bytes, from ``start`` up to, not including, ``end``. Raises StorageError, and
+        errors of the content."""
+        if start != self._read_bytes:
+            raise StorageError("A large body was not stored in its order")
+        while len(self._held) < end - start and (piece := await anext(self._content, b"")):
+            self._held += piece
+        if end == self._size_bytes:
+            # The end of the content says whether it is what it should be.
+            self._held += await anext(self._content, b"")
+        part = bytes(self._held[: end - start])
+        if len(part) < end - start or (end == self._size_bytes and len(self._held) > len(part)):
+            raise StorageError("A large body is not as long as it should be")
+        del self._held[: end - start]
+        self._read_bytes = end
+        return part
