@@ -28,7 +28,7 @@ def test_the_commands_work_one_after_another(tmp_path: Path) -> None:
     with running_server(ServerProcess(tmp_path / "podstead", ("--idp",))) as server:
         ran = []
         for documented in lines:
-            # tests/serving/test_importing_files.py has that.
+            # tests/features/importers/test_importing_files.py has that.
             if "https://cloud.example" in documented:
                 continue
             line = documented.replace("import css /srv/css/data", f"import nss {RECORDED}")

@@ -19,9 +19,10 @@ from tests.support.server import ServerProcess, run_command, running_server
 SOURCES = Path(podstead.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "docs/build/example-feature"
 SETTINGS = {"git": ("git-processes", "4")}
-"""A setting of each feature, with a value."""
+"""A setting of each feature that has some, with a value."""
 ADDRESSES = {"git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"]}
 """Addresses that only the feature answers."""
+COMMANDS = {"importers": "import", "watch": "watch"}
 
 
 @pytest.fixture(params=SHIPPED)
@@ -47,7 +48,7 @@ def environment(left_out: str, tmp_path: Path) -> dict[str, str]:
 
 def test_each_feature_that_ships_is_there() -> None:
     assert len(features()) >= len(SHIPPED)
-    assert set(SETTINGS) == set(ADDRESSES) == set(SHIPPED)
+    assert {*SETTINGS, *ADDRESSES, *COMMANDS} == set(SHIPPED)
 
 
 def test_a_server_without_a_feature_does_not_know_it(
@@ -57,15 +58,21 @@ def test_a_server_without_a_feature_does_not_know_it(
     server = ServerProcess(tmp_path / "root", options, environment=environment)
     with running_server(server):
         pod = create_pod(server)
-        for address in ADDRESSES[left_out]:
+        for address in ADDRESSES.get(left_out, ()):
             place = address.format(pod=pod.name)
             with pod.owner() as owner:
                 assert owner.get(place).status == 404
 
 
-def test_settings_of_a_feature_that_is_not_there_are_refused(
+def test_settings_and_commands_of_a_feature_that_is_not_there_are_refused(
     left_out: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
+    if left_out in COMMANDS:
+        refused = run_command(COMMANDS[left_out], environment=environment)
+        assert refused.returncode == 2
+        assert f"No such command '{COMMANDS[left_out]}'" in refused.stderr
+    if left_out not in SETTINGS:
+        return
     name, value = SETTINGS[left_out]
     refused = run_command("start", f"--{name}", value, environment=environment)
     assert refused.returncode == 2

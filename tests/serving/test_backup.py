@@ -27,6 +27,7 @@ import zstandard
 
 from tests.support import tus
 from tests.support.client import Client, Pod, create_pod
+from tests.support.features import GIT_OPTIONS
 from tests.support.git import Git, url_of
 from tests.support.processes import clean_environment, start_process
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
@@ -44,7 +45,7 @@ pytestmark = pytest.mark.embedded
 WRITERS = 8
 
 
-server = server_fixture(("--git", "--workers", "2"))
+server = server_fixture((*GIT_OPTIONS, "--workers", "2"))
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def stopped(server: ServerProcess) -> Iterator[None]:
 def restored(server: ServerProcess, backup: Path, root: Path) -> Iterator[ServerProcess]:
     """The server of a restored backup, in place of the one that was backed up."""
     restore(backup, root)
-    other = ServerProcess(root, ("--git", "--workers", "1"), port=server.port)
+    other = ServerProcess(root, (*GIT_OPTIONS, "--workers", "1"), port=server.port)
     with stopped(server), running_server(other):
         yield other
 

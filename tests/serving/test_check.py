@@ -24,6 +24,7 @@ from podstead.cli.output import bytes_text
 from podstead.features.git.data_root import RepositoryCode
 from podstead.storage.keys import KeyFiles
 from tests.support.client import Client, Pod, create_pod
+from tests.support.features import GIT_OPTIONS
 from tests.support.git import Git, url_of
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
 from tests.support.server import ServerProcess, run_command, running_server, server_fixture
@@ -78,7 +79,7 @@ class Broken:
         return listed
 
 
-server = server_fixture(("--git", "--workers", "1"))
+server = server_fixture((*GIT_OPTIONS, "--workers", "1"))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,7 @@ def whole(
             if name.startswith(("3", "4", "5", "6")):
                 acl = pod.acl(pod.root + name, public=["Read"])
                 assert client.put(f"{pod.root}{name}.acl", acl, "text/turtle").status == 201
-    if shutil.which("git"):
+    if shutil.which("git") and GIT_OPTIONS:
         git = Git(tmp_path_factory.mktemp("work")).with_token(pod.token)
         work = git.new("work")
         work.commit("a", "1")
@@ -349,7 +350,7 @@ def test_damage_of_each_kind_is_found_and_repaired_and_the_server_runs(
     assert broken.check() == (0, [])
 
     with (
-        running_server(ServerProcess(broken.root, ("--git",), port=pod.server.port)) as running,
+        running_server(ServerProcess(broken.root, GIT_OPTIONS, port=pod.server.port)) as running,
         Client(running, token=pod.token) as client,
     ):
         assert client.get(broken.path("3.bin")).status == 404
@@ -374,7 +375,7 @@ def test_what_a_running_server_does_is_no_finding(
     _, pod = whole
     writers = [RecordedWriter(pod, number, seed="check") for number in range(4)]
     with (
-        running_server(ServerProcess(broken.root, ("--git",), port=pod.server.port)),
+        running_server(ServerProcess(broken.root, GIT_OPTIONS, port=pod.server.port)),
         writing(pod, writers),
     ):
         for _ in range(3):

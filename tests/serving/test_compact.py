@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.client import Client, Pod, create_pod
+from tests.support.features import GIT_OPTIONS
 from tests.support.git import Git, url_of
 from tests.support.git_requests import noise
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
@@ -28,7 +29,9 @@ LEFT = "00000000"
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with running_server(ServerProcess(tmp_path / "root", ("--git", "--workers", "1"))) as running:
+    with running_server(
+        ServerProcess(tmp_path / "root", (*GIT_OPTIONS, "--workers", "1"))
+    ) as running:
         yield running
 
 

@@ -21,6 +21,7 @@ from obstore.store import S3Store
 from podstead.storage.blobs.s3_location import parse_s3_location
 from tests.support.client import Client, Pod, create_pod
 from tests.support.commands import invoke
+from tests.support.features import GIT_OPTIONS
 from tests.support.git import Git, url_of
 from tests.support.postgresql import new_database
 from tests.support.processes import clean_environment, start_process
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.embedded
 
 PASSWORD = "correct horse battery staple"
 JSON = {"Content-Type": "application/json"}
-OPTIONS = ("--workers", "1", "--idp", "--registration", "closed", "--git")
+OPTIONS = ("--workers", "1", "--idp", "--registration", "closed", *GIT_OPTIONS)
 DOCUMENTS = ("private/notes.ttl", "public/page.ttl", "private/large.bin", "private/")
 KILLED_AT = ("Copying bodies", "Copying facts", "Verifying entries")
 """The steps at which a copy is killed: when nothing, much, and everything is there."""
@@ -85,7 +86,7 @@ class Source:
 
 @pytest.fixture(scope="module")
 def git(tmp_path_factory: pytest.TempPathFactory) -> Git | None:
-    return Git(tmp_path_factory.mktemp("work")) if shutil.which("git") else None
+    return Git(tmp_path_factory.mktemp("work")) if shutil.which("git") and GIT_OPTIONS else None
 
 
 @pytest.fixture(scope="module")

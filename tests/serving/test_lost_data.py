@@ -14,6 +14,7 @@ import pytest
 from tests.support.client import create_pod
 from tests.support.engine import bodies_in
 from tests.support.engine_choice import CHOICE
+from tests.support.features import GIT_OPTIONS
 from tests.support.postgresql import database_of
 from tests.support.server import ServerProcess, running_server
 
@@ -65,7 +66,9 @@ def test_a_lost_database_starts_no_empty_server(server: ServerProcess) -> None:
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize("left", ["keys", "git", "blobs"])
+@pytest.mark.parametrize(
+    "left", ["keys", pytest.param("git", marks=pytest.mark.feature("git")), "blobs"]
+)
 def test_each_of_what_is_left_is_enough(server: ServerProcess, left: str) -> None:
     lose_records(server.root)
     (server.root / "git/abc.git").mkdir(parents=True)
@@ -86,7 +89,7 @@ def test_an_empty_file_is_no_database(server: ServerProcess) -> None:
 
 @pytest.mark.embedded
 def test_an_empty_folder_is_a_new_root(tmp_path: Path) -> None:
-    server = ServerProcess(tmp_path / "root", ("--idp", "--git"))
+    server = ServerProcess(tmp_path / "root", ("--idp", *GIT_OPTIONS))
     for name in ("keys/provider", "git", "blobs/drafts", "lost+found"):
         (server.root / name).mkdir(parents=True)
     with running_server(server):

@@ -23,6 +23,7 @@ import pytest
 
 from tests.support.certificates import holder, key_turtle, rsa_key
 from tests.support.curl import curl
+from tests.support.features import GIT_OPTIONS
 from tests.support.git import Git
 from tests.support.listeners import CERTIFICATE, LISTENERS, client_tls
 from tests.support.nostr import NostrKey, nostr
@@ -57,7 +58,7 @@ def server(tmp_path: Path, installation: Path) -> Iterator[ServerProcess]:
     """Everything is on. The folder is gone as soon as the server is ready."""
     server = ServerProcess(
         tmp_path / "root",
-        options=(*LISTENERS["webid-tls"], "--idp", "--git"),
+        options=(*LISTENERS["webid-tls"], "--idp", *GIT_OPTIONS),
         command=(sys.executable, "-S", "-m", "podstead.cli", "start"),
         environment={"PYTHONPATH": str(installation), "PYTHONDONTWRITEBYTECODE": "1"},
         tls=client_tls(),

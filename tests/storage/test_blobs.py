@@ -16,6 +16,7 @@ import apsw
 import pytest
 
 from podstead.core.errors import StorageError
+from podstead.storage import maintenance
 from podstead.storage.blobs import files, local, staging
 from podstead.storage.blobs.body_store import CHUNK_BYTES
 from podstead.storage.blobs.s3.objects import PART_BYTES, READ_BYTES
@@ -23,7 +24,7 @@ from podstead.storage.blobs.staging import BodyStaging, DroppedBodies
 from podstead.storage.layout import RootLayout
 from podstead.storage.open_body import OpenBody
 from podstead.storage.records import BlobId, Body, PodRecord, PodRemoval, StagedBlob
-from podstead.storage.sqlite import SqliteStore, maintenance
+from podstead.storage.sqlite import SqliteStore
 from tests.storage.engine_suite.engine import (
     STORAGE,
     bytes_of,

@@ -197,6 +197,7 @@ def test_a_database_is_prepared_over_one_connection(
         assert PostgresFacts(url).read_fact("issuer") is not None, "it was committed"
 
 
+@pytest.mark.feature("git")
 def test_a_node_without_the_folders_of_the_others_does_not_start(tmp_path: Path) -> None:
     """It would not find what they store, and they not what it stores."""
     with new_database() as url:
@@ -219,6 +220,7 @@ def test_a_node_without_the_folders_of_the_others_does_not_start(tmp_path: Path)
             pass
 
 
+@pytest.mark.feature("git")
 def test_a_copy_has_folders_of_its_own(tmp_path: Path) -> None:
     with new_database() as source, new_database() as target:
         settings = Settings(

@@ -12,10 +12,15 @@ from podstead.features import LEFT_OUT_VARIABLE
 _FOLDER = Path(__file__).parents[1] / "features"
 LEFT_OUT = frozenset(os.environ.get(LEFT_OUT_VARIABLE, "").split(","))
 
+GIT_OPTIONS = () if "git" in LEFT_OUT else ("--git",)
+"""Turns git on, where a server of a test that is about something else has it, too."""
+
 
 def features_of(item: pytest.Item) -> list[str]:
-    """Those that its marks name, and the one whose folder it is in."""
+    """Those that its marks name, and the one whose folder it is in. What needs the package git is
+    about the feature git."""
     marked = [name for mark in item.iter_markers("feature") for name in mark.args]
+    marked += [name for mark in item.iter_markers("needs") for name in mark.args if name == "git"]
     if item.path.is_relative_to(_FOLDER) and item.path.parent != _FOLDER:
         marked.append(item.path.relative_to(_FOLDER).parts[0])
     return marked

@@ -388,6 +388,7 @@ class Services:
                 self.store, self.parse, self.foreign, self.clock, base_url=self.base_url
             ),
             owners=self.owners,
+            restrictions=[each.restriction for each in self.features if each.restriction],
         )
         return traced("decision", gate, "authorize")
 
@@ -417,6 +418,7 @@ class Services:
             write_hooks=(ProfileKeyRecords(self.records), self.rules_index),
             acl_listener=AclAudit(),
             observers=[each.observer for each in self.features if each.observer is not None],
+            extensions=[each.write_extension for each in self.features if each.write_extension],
         )
 
     @cached_property

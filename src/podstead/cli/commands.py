@@ -26,7 +26,6 @@ _COMMANDS: Final = {
     "compact": "podstead.cli.maintenance:compact_data",
     "copy": "podstead.cli.copy:copy_place",
     "doctor": "podstead.cli.maintenance:doctor",
-    "import": "podstead.cli.importing:import_",
     "invite": "podstead.cli.invite:invite",
     "keys": "podstead.cli.keys:keys",
     "move-base": "podstead.cli.maintenance:move_base",
@@ -35,7 +34,6 @@ _COMMANDS: Final = {
     "service": "podstead.cli.service:service",
     "start": "podstead.cli.start:start",
     "token": "podstead.cli.token:token",
-    "watch": "podstead.cli.watch:watch",
 }
 """The module and the name of each command."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
-    from podstead.resources.committer import WriteObserver
+    from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
     from podstead.resources.importing.values import NotTaken
@@ -36,10 +36,11 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.storage.record_store import RecordStore
     from podstead.storage.records import Record
     from podstead.storage.schema import Schema
+    from podstead.wac.gate import AccessRestriction
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.routes import Claim, Route
 
-SHIPPED: Final = ("git",)
+SHIPPED: Final = ("git", "importers", "watch")
 """The features in this folder. One whose folder was removed is not there, and nothing else
 changes."""
 
@@ -133,7 +134,7 @@ class WorkerFeature:
     """What a feature does in one worker. All members have a default that does nothing.
 
     Its constructor must not use the objects of ``Services`` that ask features for hooks, such as
-    ``services.resources``: a member that does is a ``cached_property``.
+    ``services.gate`` and ``services.resources``: a member that does is a ``cached_property``.
     """
 
     routes: Sequence[Route] = ()
@@ -152,7 +153,13 @@ class WorkerFeature:
     """Answers some requests to paths of resources in place of the resource."""
 
     observer: WriteObserver | None = None
-    """Learns of each write of a request to a resource, before and after it is committed."""
+    """Learns of each write of a request to a resource, once it is committed."""
+
+    write_extension: WriteExtension | None = None
+    """Adds to each write of a request to a resource, before it is committed, or refuses it."""
+
+    restriction: AccessRestriction | None = None
+    """Restricts what access rules grant to a request."""
 
     bundler: RepositoryBundler | None = None
     """What the archives of pods contain besides the resources."""

@@ -262,16 +262,20 @@ class AclListener(Protocol):
 
 
 class WriteObserver(Protocol):
-    """Learns of the writes that requests make, before and after they are committed."""
+    """Learns of the writes that requests have made."""
 
-    async def planned(self, agent: Identity | None, write: Write) -> Write:
-        """The write to commit, with what the observer adds to it, such as records.
+    def committed(self, agent: Identity | None, write: Write) -> None:
+        """Called once a write is committed. Raises nothing."""
+
+
+class WriteExtension(Protocol):
+    """Adds to the writes that requests make, before they are committed."""
+
+    async def extended(self, agent: Identity | None, write: Write) -> Write:
+        """The write to commit, with what the extension adds to it, such as records.
 
         Called for each attempt to commit; what it raises refuses the request.
         """
-
-    def committed(self, agent: Identity | None, write: Write) -> None:
-        """Called once the write is committed. Raises nothing."""
 
 
 MAX_ATTEMPTS = 64
@@ -298,12 +302,14 @@ class Committer:
         quota_bytes: int,
         acl_listener: AclListener,
         observers: Sequence[WriteObserver] = (),
+        extensions: Sequence[WriteExtension] = (),
     ) -> None:
         """``quota_bytes`` is the quota of each pod without one of its own; 0 for none."""
         self._store = store
         self._quota_bytes = quota_bytes
         self._acl_listener = acl_listener
         self._observers = tuple(observers)
+        self._extensions = tuple(extensions)
         self._locks = WriteLocks(store.interprocess_lock)
 
     async def commit(
@@ -345,8 +351,8 @@ class Committer:
         )
         if request.records:
             write = replace(write, records=write.records + request.records)
-        for observer in self._observers:
-            write = await observer.planned(request.agent, write)
+        for extension in self._extensions:
+            write = await extension.extended(request.agent, write)
         after = planned.outcome.metadata
         # Only documents: ACLs decide about the requests that follow, so no decision may be based on
         # an ACL that is not committed.
@@ -375,8 +381,8 @@ class Committer:
         QuotaExceeded."""
         if write.puts:
             write = replace(write, default_quota_bytes=self._quota_bytes)
-        for observer in self._observers:
-            write = await observer.planned(agent, write)
+        for extension in self._extensions:
+            write = await extension.extended(agent, write)
         ended = await self._store.commit(write)
         if isinstance(ended, OverQuota):
             raise quota_exceeded(ended)

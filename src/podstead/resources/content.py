@@ -189,7 +189,7 @@ class ContentValidator:
         self._store = context.store
         self._documents = context.documents
         self._identity_changes = identity_changes
-        self._write_hooks = tuple(write_hooks)
+        self.write_hooks = tuple(write_hooks)
         self._container_hooks = context.container_hooks
 
     async def validate(
@@ -246,17 +246,9 @@ class ContentValidator:
         await self._identity_changes.check(request, state, after, version, before=before)
         return await self._with_records(state, content, after)
 
-    def keeps_records(self, path: ResourcePath) -> bool:
-        """Whether :meth:`records_of` a document at the path may return any."""
-        return has_hook(self._write_hooks, path)
-
-    async def records_of(self, path: ResourcePath, after: Dataset) -> DerivedRecords:
-        """The records to commit with a write that gives the document at the path this content."""
-        return await derived_records(self._write_hooks, path, after)
-
     async def records_of_deletion(self, state: TargetState) -> DerivedRecords:
         """The records to commit with the deletion of the target and of its access rules."""
-        derived = await self.records_of(state.stored_path, EMPTY_DATASET)
+        derived = await derived_records(self.write_hooks, state.stored_path, EMPTY_DATASET)
         existing = state.existing
         if existing is not None and existing.kind.is_container:
             dropped = self.records_of_containers([existing.path])
@@ -266,7 +258,7 @@ class ContentValidator:
         acl = acl_of(existing.path)
         if state.metadata(acl) is None:
             return derived
-        return derived.with_more(await self.records_of(acl, EMPTY_DATASET))
+        return derived.with_more(await derived_records(self.write_hooks, acl, EMPTY_DATASET))
 
     def records_of_containers(self, deleted: Iterable[ResourcePath]) -> list[Record]:
         """The records to commit with the deletion of these containers."""
@@ -274,9 +266,10 @@ class ContentValidator:
         return [each for path in deleted for hook in hooks for each in hook.of_deletion(path)]
 
     async def _with_records(self, state: TargetState, content: Content, after: Dataset) -> Content:
-        if not self.keeps_records(state.stored_path):
+        path, hooks = state.stored_path, self.write_hooks
+        if not has_hook(hooks, path):
             return content
-        return replace(content, derived=await self.records_of(state.stored_path, after))
+        return replace(content, derived=await derived_records(hooks, path, after))
 
     async def _parse(
         self, state: TargetState, received: ReceivedBody, rdf: bytes, *, posted: bool

@@ -352,7 +352,10 @@ class ContainerHook(Protocol):
 
 def has_hook(hooks: Sequence[WriteHook], path: ResourcePath) -> bool:
     """Whether a document at the path has derived records."""
-    return any(hook.applies_to(path) for hook in hooks)
+    for hook in hooks:  # noqa: SIM110 - in every write: any() would make a generator
+        if hook.applies_to(path):
+            return True
+    return False
 
 
 async def derived_records(

@@ -30,7 +30,13 @@ from podstead.core.identifiers import (
 from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
 from podstead.resources.codes import ResourceCodes
-from podstead.resources.committer import MAX_ATTEMPTS, AclListener, Committer, WriteObserver
+from podstead.resources.committer import (
+    MAX_ATTEMPTS,
+    AclListener,
+    Committer,
+    WriteExtension,
+    WriteObserver,
+)
 from podstead.resources.content import (
     BodyReceiver,
     ContentValidator,
@@ -73,6 +79,7 @@ class ResourceService:
         write_hooks: Sequence[WriteHook] = (),
         acl_listener: AclListener,
         observers: Sequence[WriteObserver] = (),
+        extensions: Sequence[WriteExtension] = (),
     ) -> None:
         """``named_owners`` gives the published owners of storages; ``None`` to publish none."""
         self._context = context
@@ -91,6 +98,7 @@ class ResourceService:
             quota_bytes=context.quota_bytes,
             acl_listener=acl_listener,
             observers=observers,
+            extensions=extensions,
         )
         self._trees = trees = Trees(
             context,

@@ -27,7 +27,7 @@ from podstead.resources.context import ResourceContext
 from podstead.resources.documents import EMPTY_DATASET, is_rdf
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
-from podstead.resources.planning import NewVersion
+from podstead.resources.planning import NewVersion, derived_records, has_hook
 from podstead.resources.renaming import Relocation, relocated_description, relocated_rules
 from podstead.resources.target_state import TargetState
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
@@ -288,8 +288,9 @@ class TreePlanner:
         builder.preconditions += await self._identity_changes.preconditions(
             request, target, after, version
         )
-        if self._content_validator.keeps_records(target.stored_path):
-            derived = await self._content_validator.records_of(target.stored_path, await after())
+        hooks, path = self._content_validator.write_hooks, target.stored_path
+        if has_hook(hooks, path):
+            derived = await derived_records(hooks, path, await after())
             builder.records += derived.records
             builder.preconditions += derived.preconditions
 

@@ -1,4 +1,4 @@
-"""Which writes of a batch can be applied, and what do they change?
+"""Decides which writes of a batch can be applied, and what they change.
 
 An engine groups writes into batches: it loads one state for a batch, decides the writes on it one
 after another, and stores the result (see ``state.py``). A refused write leaves the state unchanged,

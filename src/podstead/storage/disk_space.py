@@ -1,4 +1,4 @@
-"""Is there enough disk space for new content, and can the database still write if not?
+"""The free disk space: a minimum for new content, and a reserve for the database.
 
 New content is refused while less than a minimum is free. The rest is for deletions and revocations.
 Other programs may use up even that, so a reserve file holds back some space. The engine releases

@@ -1,4 +1,4 @@
-"""What does a stored document say? Read once for each version of it.
+"""Reads what stored documents say, once for each version.
 
 ACLs, group documents, WebID documents and the keys in profiles are all read here: the reader opens
 the body of the version that a snapshot names, has it interpreted, and caches the result under that

@@ -1,4 +1,4 @@
-"""Which invitations let people create pods? Codes that work a number of times, until they end.
+"""Invitations to create pods: codes that work a number of times, until they end.
 
 Only the hash of a code is stored. A use is counted in the write that creates the pod, on the
 condition that the invitation is as it was read: whoever registers at the same time reads it again.

@@ -1,4 +1,4 @@
-"""Where are private keys stored? In files of the data root, or in the database that nodes share.
+"""Stores private keys, in files of the data root or in the database that nodes share.
 
 A key has a name, which may begin with a folder, as ``provider/1.json`` does.
 """

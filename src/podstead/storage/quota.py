@@ -1,4 +1,4 @@
-"""What is a storage charged for? The bodies, and a fixed charge for each resource.
+"""What a storage is charged for: the bodies, and a fixed charge for each resource.
 
 Measured on the SQLite engine: a path is stored in up to eight places (rows, indexes, the change
 log), and a long path takes pages of its own in each. Migration 0006 contains the same rule in SQL

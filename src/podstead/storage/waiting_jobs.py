@@ -1,4 +1,4 @@
-"""Which jobs of a writer are next, and when are there too many?
+"""The jobs that wait for a writer: which are next, and how many there may be.
 
 While there is room for all in a batch, jobs go in their order. When more wait, the storages take
 turns, so that whoever floods one delays the others by no more than one write of his for each of

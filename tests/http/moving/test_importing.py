@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podstead.app.operator.import_files import files_of
 from podstead.app.operator.importing import OpenedPods
 from podstead.core.errors import Conflict, QuotaExceeded
-from podstead.importers.folders import Unreadable
+from podstead.features.importers.files import files_of
+from podstead.features.importers.folders import Unreadable
 from podstead.resources.importing import writer as import_writer
 from podstead.resources.renaming import NameMapping
 from tests.support.application import BASE, Server

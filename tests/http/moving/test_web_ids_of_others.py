@@ -7,17 +7,17 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 import msgspec
 import pytest
 
-from podstead.app.operator.import_server import ServerImport, ServerImportReport
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings
-from podstead.idp.records import ACCOUNTS, CREDENTIALS, Account
-from podstead.importers.values import (
+from podstead.features.importers.pods import ServerImport, ServerImportReport
+from podstead.features.importers.values import (
     FoundAccount,
     FoundPod,
     FoundResource,
     FoundSecret,
     LeftOut,
 )
+from podstead.idp.records import ACCOUNTS, CREDENTIALS, Account
 from podstead.storage.layout import RootLayout
 from podstead.storage.sqlite import SqliteFacts
 from tests.support.application import BASE, Server

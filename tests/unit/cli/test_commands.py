@@ -23,13 +23,13 @@ from podstead.cli.options import settings_from, settings_options
 from podstead.cli.output import CommandFailed, ProgressLine, echo, print_json, table_lines
 from podstead.cli.running import Output
 from podstead.cli.start import COMMON_SETTINGS, summary
-from podstead.cli.watch import _as_json, _as_text
 from podstead.config import Settings, StartRefused
 from podstead.config.settings import settings_table
 from podstead.config.table import Sources
 from podstead.core.errors import BadRequest, NotFound, PodsteadError, RootInUse, StorageError
 from podstead.core.messages import printable
-from podstead.watch.changes import ReceivedChange, read_json
+from podstead.features.watch.changes import ReceivedChange, read_json
+from podstead.features.watch.command import _as_json, _as_text
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from podstead.core.errors import Conflict, StorageError
 from podstead.core.identifiers import ResourcePath, description_of
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation
-from podstead.resources.committer import Committer, WriteObserver
+from podstead.resources.committer import Committer
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Content, NewVersion, Plan, plan_delete, plan_put
 from podstead.resources.reading import RenderingCache, RenderingKey
@@ -97,10 +97,14 @@ async def store(tmp_path: Path) -> AsyncIterator[WatchedStore]:
 class Writers:
     """Many writers of one process; ``decided_on`` are the versions that plans were made on."""
 
-    def __init__(self, store: WatchedStore, *observers: WriteObserver) -> None:
+    def __init__(self, store: WatchedStore, *observers: Observer) -> None:
         self._store = store
         self._committer = Committer(
-            store, quota_bytes=0, acl_listener=lambda *_, **__: None, observers=observers
+            store,
+            quota_bytes=0,
+            acl_listener=lambda *_, **__: None,
+            observers=observers,
+            extensions=observers,
         )
         self.decided_on: list[Version | None] = []
 
@@ -311,7 +315,7 @@ class Observer:
         self.refuse = refuse
         self.committed_writes: list[Write] = []
 
-    async def planned(self, agent: Identity | None, write: Write) -> Write:
+    async def extended(self, agent: Identity | None, write: Write) -> Write:
         assert agent is None
         if self.refuse is not None:
             raise self.refuse
@@ -322,7 +326,7 @@ class Observer:
         self.committed_writes.append(write)
 
 
-async def test_observers_add_to_a_write_and_learn_of_it_once_it_is_committed(
+async def test_extensions_add_to_a_write_and_observers_learn_of_it_once_it_is_committed(
     store: WatchedStore,
 ) -> None:
     observer = Observer()
@@ -333,7 +337,7 @@ async def test_observers_add_to_a_write_and_learn_of_it_once_it_is_committed(
     assert await NOTE.read(store, committed.version, now_ms=0) is not None
 
 
-async def test_an_observer_can_refuse_a_write(store: WatchedStore) -> None:
+async def test_an_extension_can_refuse_a_write(store: WatchedStore) -> None:
     observer = Observer(Conflict("kept for now"))
     with pytest.raises(Conflict):
         await Writers(store, observer).write(DOCUMENT, "a")

@@ -39,5 +39,5 @@ class GreetingPage:
     @route(PAGE, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The page; people who have not signed in do so first."""
-        renderer, name = self._services.pages.renderer, page.signed_in().name
+        renderer, name = self._services.pages.site.renderer, page.signed_in().name
         return renderer.page(page, "podstead_greeting/greeting.html", text=self._text, name=name)

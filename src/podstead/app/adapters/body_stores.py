@@ -1,4 +1,4 @@
-"""Where do the settings keep large bodies, and how are they opened?
+"""Opens the store of large bodies that the settings choose.
 
 They are files in the data root or in another folder, or objects of S3. The library for S3 is
 optional, so it is imported only where the settings ask for it.

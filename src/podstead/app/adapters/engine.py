@@ -1,4 +1,4 @@
-"""Which storage engine do the settings choose, and how is it opened?
+"""Opens the storage engine that the settings choose.
 
 The records are in an SQLite database in the data root, or in the PostgreSQL database that the
 settings name; then the nodes that use it share the data root, too. The driver of PostgreSQL is

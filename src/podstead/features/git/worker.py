@@ -48,16 +48,14 @@ class RepositorySweep(WorkerFeature):
             self._store, self._directories, self._clock, measured=self._measured
         )
 
-    async def planned(self, agent: Identity | None, write: Write) -> Write:  # noqa: ARG002
-        """The write as it is."""
-        return write
-
     def committed(self, agent: Identity | None, write: Write) -> None:  # noqa: ARG002
         """Remove repositories in the background if a container was deleted."""
-        if any(path.endswith("/") for path in write.deletes):
-            self._again = True
-            if self._task is None or self._task.done():
-                self._task = asyncio.create_task(self._sweep())
+        for path in write.deletes:  # few writes delete anything
+            if path.endswith("/"):
+                self._again = True
+                if self._task is None or self._task.done():
+                    self._task = asyncio.create_task(self._sweep())
+                return
 
     async def _sweep(self) -> None:
         while self._again:

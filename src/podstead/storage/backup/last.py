@@ -1,4 +1,4 @@
-"""What was the last successful backup of a data root, and when did one fail? For monitoring.
+"""Records the last successful backup of a data root and the last failure, for monitoring.
 
 ``last-backup.json`` in the data root is replaced after each backup, and ``failed-backup.json``
 after each that failed. Neither is a part of backups.

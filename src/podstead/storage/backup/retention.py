@@ -1,4 +1,4 @@
-"""Which backups of a series are kept? Pure.
+"""Decides which backups of a series to keep. Pure.
 
 ``7d,4w,6m`` keeps the newest backup of each of seven days, of four weeks and of six months: of the
 newest days, weeks and months in which there is a backup. So a pause does not remove anything. Days

@@ -1,4 +1,4 @@
-"""Where are large bodies kept that are objects of S3?"""
+"""The location of large bodies in S3."""
 
 from __future__ import annotations
 

@@ -263,8 +263,9 @@ async def _flush_registries(connection: Connection, state: State) -> None:
         await connection.execute(_SET_QUOTA, (quota.quota_bytes, folded(quota.name)))
     for token in state.tokens:
         await _flush_token(connection, token)
-    for statement, values in row_statements(state.rows):
-        await connection.execute(statement.encode(), values)
+    if state.rows:
+        for statement, values in row_statements(state.rows):
+            await connection.execute(statement.encode(), values)
 
 
 async def _flush_token(connection: Connection, token: TokenRecord | TokenRevocation) -> None:

@@ -6,17 +6,18 @@ run in one write transaction; see ``storage/state.py`` for the state between the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import apsw
 from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.records import Entry, EntryId, TokenRecord, TokenRevocation
+from podstead.storage.records import Entry, EntryId, RowRecord, TokenRecord, TokenRevocation
 from podstead.storage.sqlite.statements import in_sqlite, insert_rows, run_in
 from podstead.storage.state import (
     MAX_DELETED_ACL_BYTES,
     MIN_DELETED_ACL_BYTES,
+    DeletedAclRow,
     Needs,
     ResourceRow,
     State,
@@ -131,10 +132,8 @@ def flush(connection: apsw.Connection, state: State) -> None:
     resources, removed = changed_rows(state.changed_paths, state.resources)
     run_in(connection, _DELETE_RESOURCES, removed)
     insert_rows(connection, _INSERT_RESOURCES, resources, _REPLACE_RESOURCES)
-    for deleted in state.deleted_acls:  # before the bodies, which the statement copies
-        connection.execute(_INSERT_DELETED_ACL, deleted)
-    for root in storages_of(state.deleted_acls):
-        connection.execute(_FORGET_DELETED_ACLS, (root, end_of(root)))
+    if state.deleted_acls:  # before the bodies, which the statement copies
+        _store_deleted_acls(connection, state.deleted_acls)
     bodies, removed, copies = changed_bodies(state)
     if copies:
         bodies += _copy_bodies(connection, copies)
@@ -148,14 +147,6 @@ def flush(connection: apsw.Connection, state: State) -> None:
     if state.changes:
         insert_rows(connection, _INSERT_CHANGES, state.changes)
         connection.execute(_UPDATE_SEQUENCE, (state.sequence,))
-    _flush_registries(connection, state)
-    if state.changed_entries:
-        entries, gone = changed_rows(state.changed_entries, state.entries)
-        run_in(connection, _DELETE_ENTRIES, gone)
-        insert_rows(connection, _INSERT_ENTRIES, entries, _REPLACE_ENTRIES)
-
-
-def _flush_registries(connection: apsw.Connection, state: State) -> None:
     for name in state.dropped_pods:
         connection.execute(_DELETE_POD, (name,))
     for pod in state.pods:
@@ -164,7 +155,23 @@ def _flush_registries(connection: apsw.Connection, state: State) -> None:
         connection.execute(_SET_QUOTA, (quota.quota_bytes, folded(quota.name)))
     for token in state.tokens:
         _flush_token(connection, token)
-    for statement, values in row_statements(state.rows):
+    if state.rows:
+        _flush_rows(connection, state.rows)
+    if state.changed_entries:
+        entries, gone = changed_rows(state.changed_entries, state.entries)
+        run_in(connection, _DELETE_ENTRIES, gone)
+        insert_rows(connection, _INSERT_ENTRIES, entries, _REPLACE_ENTRIES)
+
+
+def _store_deleted_acls(connection: apsw.Connection, deleted_acls: Sequence[DeletedAclRow]) -> None:
+    for deleted in deleted_acls:
+        connection.execute(_INSERT_DELETED_ACL, deleted)
+    for root in storages_of(deleted_acls):
+        connection.execute(_FORGET_DELETED_ACLS, (root, end_of(root)))
+
+
+def _flush_rows(connection: apsw.Connection, rows: Sequence[RowRecord]) -> None:
+    for statement, values in row_statements(rows):
         connection.execute(in_sqlite(statement), values)
 
 

@@ -1,4 +1,4 @@
-"""How do processes that share a database notify each other that the change log has grown?
+"""Notifies processes that share a database that the change log has grown.
 
 SQLite has no such notification. Each listening process creates a named pipe in a folder of the data
 root and waits until it becomes readable; a process that has committed changes writes one byte into

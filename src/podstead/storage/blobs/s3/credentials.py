@@ -1,4 +1,4 @@
-"""With which credentials are the objects read and written?
+"""Finds the credentials with which objects are read and written.
 
 The library reads the variables of the environment, and asks the services that give credentials to
 machines and containers. It does not read the file that the tools of AWS share, so this does.

@@ -20,8 +20,8 @@ from podstead.core import vocab
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX, canonical_url
 from podstead.core.media_types import JSON_LD, TURTLE
-from podstead.importers.folders import Unreadable, json_of
-from podstead.importers.owners import rdf_type_of
+from podstead.features.importers.folders import Unreadable, json_of
+from podstead.features.importers.values import rdf_type_of
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.graph import Dataset, Graph, Iri, Triple
 from podstead.wac.acl import Authorization, applies, read_acl

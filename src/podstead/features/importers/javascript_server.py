@@ -20,8 +20,8 @@ import msgspec
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX
 from podstead.core.media_types import HTML, JSON_LD, RDF_TYPES
-from podstead.importers.extensions import OCTET_STREAM, extension_of, type_by_extension
-from podstead.importers.folders import (
+from podstead.features.importers.extensions import OCTET_STREAM, extension_of, type_by_extension
+from podstead.features.importers.folders import (
     EntryKind,
     Folder,
     FolderEntry,
@@ -29,16 +29,17 @@ from podstead.importers.folders import (
     json_of,
     readable_path,
 )
-from podstead.importers.javascript_documents import as_one_document, rules_there
-from podstead.importers.owners import owner_by, rdf_type_of
-from podstead.importers.values import (
+from podstead.features.importers.javascript_documents import as_one_document, rules_there
+from podstead.features.importers.values import (
     FoundAccount,
     FoundPod,
     FoundResource,
     LeftOut,
     NotThisServer,
+    owner_by,
+    rdf_type_of,
 )
-from podstead.importers.walking import SUFFIXES, Found, resources_of, segment_of
+from podstead.features.importers.walking import SUFFIXES, Found, resources_of, segment_of
 from podstead.rdf.html_islands import data_islands
 
 _ACCOUNTS: Final = (".idp", "accounts")

@@ -14,8 +14,7 @@ from typing import Final
 
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE, essence
-from podstead.outbound.transport import RemoteResponse
-from podstead.watch.changes import (
+from podstead.features.watch.changes import (
     InvalidMessage,
     ReceivedChange,
     read_json,
@@ -23,10 +22,11 @@ from podstead.watch.changes import (
     split_json,
     split_turtle,
 )
-from podstead.watch.discovery import Protocol
-from podstead.watch.errors import Interrupted, NotServed, WatchError
-from podstead.watch.event_stream import EventStream, EventTooLarge
-from podstead.watch.server import Server, host_of
+from podstead.features.watch.discovery import Protocol
+from podstead.features.watch.errors import Interrupted, NotServed, WatchError
+from podstead.features.watch.event_stream import EventStream, EventTooLarge
+from podstead.features.watch.server import Server, host_of
+from podstead.outbound.transport import RemoteResponse
 
 MAX_MESSAGE_BYTES: Final = 1024 * 1024
 ACK_TIMEOUT_S: Final = 30.0

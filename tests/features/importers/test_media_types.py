@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 
-from podstead.importers.extensions import type_by_extension
+from podstead.features.importers.extensions import type_by_extension
 from tests.support.node import COMMUNITY_SERVER, NODE, install_packages
 from tests.support.server import DEADLINE_S
 

@@ -21,8 +21,8 @@ from podstead.core.errors import BadRequest, RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX, DESCRIPTION_SUFFIX
 from podstead.core.media_types import RDF_TYPES, TURTLE, MediaType, parse_media_type
 from podstead.core.vocab import PIM_STORAGE_CLASS, RDF_TYPE, RDFS
-from podstead.importers.extensions import OCTET_STREAM, extension_of, type_by_extension
-from podstead.importers.folders import (
+from podstead.features.importers.extensions import OCTET_STREAM, extension_of, type_by_extension
+from podstead.features.importers.folders import (
     EntryKind,
     Folder,
     FolderEntry,
@@ -30,16 +30,17 @@ from podstead.importers.folders import (
     json_of,
     readable_path,
 )
-from podstead.importers.owners import ignored_origins, owner_in_acl
-from podstead.importers.values import (
+from podstead.features.importers.values import (
     FoundAccount,
     FoundPod,
     FoundResource,
     FoundSecret,
     LeftOut,
     NotThisServer,
+    ignored_origins,
+    owner_in_acl,
 )
-from podstead.importers.walking import SUFFIXES, resources_of, segment_of
+from podstead.features.importers.walking import SUFFIXES, resources_of, segment_of
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.graph import Graph, Iri, Literal, Subject
 

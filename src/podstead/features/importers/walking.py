@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ACL_SUFFIX, DESCRIPTION_SUFFIX, encode_segment, parse_path
 from podstead.core.media_types import TURTLE
-from podstead.importers.folders import (
+from podstead.features.importers.folders import (
     EntryKind,
     Folder,
     FolderEntry,
@@ -19,7 +19,7 @@ from podstead.importers.folders import (
     Unreadable,
     readable_path,
 )
-from podstead.importers.values import FoundPod, FoundResource, LeftOut
+from podstead.features.importers.values import FoundPod, FoundResource, LeftOut
 
 SUFFIXES: Final = (ACL_SUFFIX, DESCRIPTION_SUFFIX)
 

@@ -23,7 +23,7 @@ HASH = "$2b$10$oG45Y7X0DTxs9N8t29GyMe9Ibi5jQ5IyYWVoVnTY5Ks1vmRcWT8zO"
 INTERRUPTED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from podstead.app.operator.import_server import move_in
+from podstead.features.importers.pods import move_in
 from podstead.config import read_settings
 
 def count(pod, done, total):

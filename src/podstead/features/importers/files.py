@@ -23,10 +23,10 @@ from podstead.core.identifiers import (
     slash_variant,
     storage_root,
 )
-from podstead.importers.folders import Unreadable
-from podstead.importers.plain_files import PlainFiles
-from podstead.importers.values import FoundResource, LeftOut
-from podstead.importers.webdav import WebDavFolder
+from podstead.features.importers.folders import Unreadable
+from podstead.features.importers.plain_files import PlainFiles
+from podstead.features.importers.values import FoundResource, LeftOut
+from podstead.features.importers.webdav import WebDavFolder
 from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import Guard, SystemResolver

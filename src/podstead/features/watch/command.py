@@ -19,9 +19,10 @@ import click
 from podstead.cli.output import CommandFailed, echo
 from podstead.core.messages import printable
 
-if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.watch.changes import ReceivedChange
-    from podstead.watch.watching import WatchStarted
+if TYPE_CHECKING:
+    from podstead.features.watch.changes import ReceivedChange
+    from podstead.features.watch.watching import WatchStarted
+
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _AFTER_SIGNAL: Final = 128
@@ -94,11 +95,10 @@ def _closed(task: asyncio.Task[None]) -> None:
 
 
 async def _print_changes(url: str, *, token: str | None, count: int | None, show: _Show) -> None:
-    from podstead.app.operator.watching import NoSuchAddress, watching
-    from podstead.watch.changes import ReceivedChange
-    from podstead.watch.errors import WatchError
-    from podstead.watch.receiving import Missed
-    from podstead.watch.watching import Disconnected, WatchStarted
+    from podstead.features.watch.changes import ReceivedChange
+    from podstead.features.watch.errors import WatchError
+    from podstead.features.watch.receiving import Missed
+    from podstead.features.watch.watching import Disconnected, NoSuchAddress, WatchStarted, watching
 
     printed = 0
     try:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from podstead.core.media_types import HTML
-from podstead.importers.extensions import OCTET_STREAM, extension_of, type_by_extension
-from podstead.importers.folders import Folder, FolderEntry, Unreadable
-from podstead.importers.values import FoundPod, FoundResource, LeftOut
-from podstead.importers.walking import SUFFIXES, resources_of, segment_of
+from podstead.features.importers.extensions import OCTET_STREAM, extension_of, type_by_extension
+from podstead.features.importers.folders import Folder, FolderEntry, Unreadable
+from podstead.features.importers.values import FoundPod, FoundResource, LeftOut
+from podstead.features.importers.walking import SUFFIXES, resources_of, segment_of
 
 RESERVED: Final = "Names that end in .acl or .meta are those of access rules and descriptions here"
 _LOOKED_AT_BYTES: Final = 4096

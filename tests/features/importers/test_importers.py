@@ -10,10 +10,16 @@ from typing import Any
 
 import pytest
 
-from podstead.importers.community import CommunityServerData
-from podstead.importers.folders import MAX_LEVELS, EntryKind, Folder, Unreadable, readable_path
-from podstead.importers.values import FoundResource, LeftOut, NotThisServer
-from podstead.importers.webdav import WebDavFolder, WebDavRefused
+from podstead.features.importers.community import CommunityServerData
+from podstead.features.importers.folders import (
+    MAX_LEVELS,
+    EntryKind,
+    Folder,
+    Unreadable,
+    readable_path,
+)
+from podstead.features.importers.values import FoundResource, LeftOut, NotThisServer
+from podstead.features.importers.webdav import WebDavFolder, WebDavRefused
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import Guard
 from podstead.outbound.urls import UrlRules

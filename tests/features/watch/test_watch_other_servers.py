@@ -16,22 +16,22 @@ import pytest
 from aiohttp import WSMsgType, web
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
-from podstead.outbound.fetch import trusted_certificates
-from podstead.outbound.guard import Guard, SystemResolver
-from podstead.outbound.urls import UrlRules, parse_origin
-from podstead.watch import receiving, watching
-from podstead.watch.changes import ReceivedChange
-from podstead.watch.discovery import Protocol
-from podstead.watch.errors import AccessLost, Interrupted, WatchError
-from podstead.watch.receiving import Missed
-from podstead.watch.server import Server
-from podstead.watch.watching import (
+from podstead.features.watch import receiving, watching
+from podstead.features.watch.changes import ReceivedChange
+from podstead.features.watch.discovery import Protocol
+from podstead.features.watch.errors import AccessLost, Interrupted, WatchError
+from podstead.features.watch.receiving import Missed
+from podstead.features.watch.server import Server
+from podstead.features.watch.watching import (
     Disconnected,
     ReconnectDelay,
     WatchEvent,
     Watching,
     WatchStarted,
 )
+from podstead.outbound.fetch import trusted_certificates
+from podstead.outbound.guard import Guard, SystemResolver
+from podstead.outbound.urls import UrlRules, parse_origin
 from tests.support.server import DEADLINE_S
 
 NOTIFY = "http://www.w3.org/ns/solid/notifications#"

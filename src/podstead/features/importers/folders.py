@@ -21,7 +21,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from podstead.core.errors import RequestRefused
-from podstead.importers.values import FoundResource
+from podstead.features.importers.values import FoundResource
 
 Parts = tuple[str, ...]
 """The path from the root folder to a file or folder, as names."""

@@ -14,10 +14,11 @@ from podstead.cli.running import Note, Output, on_settings, with_progress
 from podstead.config import Settings
 from podstead.core.messages import counted
 
-if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.operator.import_files import FilesImportReport, FileSource
-    from podstead.app.operator.import_server import ImportedPod
-    from podstead.importers.values import LeftOut
+if TYPE_CHECKING:
+    from podstead.features.importers.files import FilesImportReport, FileSource
+    from podstead.features.importers.pods import ImportedPod
+    from podstead.features.importers.values import LeftOut
+
 
 C = TypeVar("C", bound=Callable[..., object])
 
@@ -58,7 +59,7 @@ def _server_command(name: str, title: str, folder: str) -> click.Command:
         renamed: tuple[str, ...],
         dry_run: bool,
     ) -> Output:
-        from podstead.app.operator.import_server import move_in
+        from podstead.features.importers.pods import move_in
 
         names, reading = _names(renamed), "Reading" if dry_run else "Importing"
         report = with_progress(
@@ -120,7 +121,7 @@ def import_folder(settings: Settings, folder: Path, *, into: str, dry_run: bool)
     extension or of its content. Nothing that is in the pod already is replaced. Who may read the
     documents follows from the access rules of the container.
     """
-    from podstead.app.operator.import_files import files_of
+    from podstead.features.importers.files import files_of
 
     source_id = f"folder:{folder.resolve()}"
     return _import_files(settings, files_of(folder), source_id, into=into, dry_run=dry_run)
@@ -141,7 +142,7 @@ def import_webdav(
     and access rules of WebDAV are not imported. If standard input is not a terminal, its first line
     is the password.
     """
-    from podstead.app.operator.import_files import files_of, webdav_folder
+    from podstead.features.importers.files import files_of, webdav_folder
 
     if "://" in place:
         password = "" if user is None else read_password()
@@ -159,7 +160,7 @@ def _import_files(
     into: str,
     dry_run: bool,
 ) -> Output:
-    from podstead.app.operator.import_files import import_files
+    from podstead.features.importers.files import import_files
 
     step = f"{'Reading the files for' if dry_run else 'Importing into'} {into}"
 

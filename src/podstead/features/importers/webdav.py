@@ -22,11 +22,11 @@ from xml.etree import ElementTree as ET
 from podstead.core.errors import BadRequest, RequestRefused
 from podstead.core.identifiers import parse_path
 from podstead.core.media_types import TURTLE, parse_media_type
-from podstead.importers.extensions import OCTET_STREAM, extension_of, type_by_extension
-from podstead.importers.folders import MAX_LEVELS, Unreadable
-from podstead.importers.plain_files import RESERVED
-from podstead.importers.values import FoundResource, LeftOut
-from podstead.importers.walking import SUFFIXES
+from podstead.features.importers.extensions import OCTET_STREAM, extension_of, type_by_extension
+from podstead.features.importers.folders import MAX_LEVELS, Unreadable
+from podstead.features.importers.plain_files import RESERVED
+from podstead.features.importers.values import FoundResource, LeftOut
+from podstead.features.importers.walking import SUFFIXES
 from podstead.outbound.errors import FetchFailed
 from podstead.outbound.guard import Guard
 from podstead.outbound.transport import RemoteResponse, exchange

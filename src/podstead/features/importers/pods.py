@@ -22,19 +22,19 @@ from podstead.config import Settings
 from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath
 from podstead.core.vocab import SOLID_OIDC_ISSUER
-from podstead.idp.account_creation import ImportedAccounts
-from podstead.idp.audit import AuditEvent
-from podstead.idp.records import USERNAMES, name_key
-from podstead.importers.community import CommunityServerData
-from podstead.importers.javascript_server import JavaScriptServerData
-from podstead.importers.node_server import NodeServerData
-from podstead.importers.values import (
+from podstead.features.importers.community import CommunityServerData
+from podstead.features.importers.javascript_server import JavaScriptServerData
+from podstead.features.importers.node_server import NodeServerData
+from podstead.features.importers.values import (
     FoundAccount,
     FoundPod,
     FoundResource,
     LeftOut,
     OtherServer,
 )
+from podstead.idp.account_creation import ImportedAccounts
+from podstead.idp.audit import AuditEvent
+from podstead.idp.records import USERNAMES, name_key
 from podstead.pods.names import UnusablePodName
 from podstead.pods.provision import web_id_of
 from podstead.rdf.graph import Dataset, Graph, Iri

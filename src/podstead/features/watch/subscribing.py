@@ -10,19 +10,19 @@ from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.core.strict_json import parse_object
 from podstead.core.vocab import NOTIFICATION_CONTEXTS, NOTIFY, NOTIFY_RECEIVE_FROM
-from podstead.outbound.requests import ReceivedResponse
-from podstead.rdf.codecs import parse
-from podstead.rdf.graph import Graph, Iri
-from podstead.rdf.jsonld_contexts import ContextSource
-from podstead.watch.discovery import (
+from podstead.features.watch.discovery import (
     Protocol,
     Way,
     preferred,
     read_links,
     services_in,
 )
-from podstead.watch.errors import AccessLost, Interrupted, WatchError
-from podstead.watch.server import Server
+from podstead.features.watch.errors import AccessLost, Interrupted, WatchError
+from podstead.features.watch.server import Server
+from podstead.outbound.requests import ReceivedResponse
+from podstead.rdf.codecs import parse
+from podstead.rdf.graph import Graph, Iri
+from podstead.rdf.jsonld_contexts import ContextSource
 
 MAX_DESCRIPTIONS: Final = 4
 _GONE: Final = frozenset({404, 410})

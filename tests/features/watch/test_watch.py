@@ -11,27 +11,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
-from podstead.rdf.codecs import parse
-from podstead.watch.changes import (
+from podstead.features.watch.changes import (
     InvalidMessage,
     read_json,
     read_pub,
     split_json,
     split_turtle,
 )
-from podstead.watch.discovery import (
+from podstead.features.watch.discovery import (
     Protocol,
     Way,
     preferred,
     read_links,
     services_in,
 )
-from podstead.watch.event_stream import (
+from podstead.features.watch.event_stream import (
     MAX_EVENT_BYTES,
     EventStream,
     EventTooLarge,
     ServerSentEvent,
 )
+from podstead.rdf.codecs import parse
 
 URL = "https://pods.example/alice/notes/"
 STORAGE_DESCRIPTION = "http://www.w3.org/ns/solid/terms#storageDescription"

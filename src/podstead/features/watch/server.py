@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
+from podstead.features.watch.errors import WatchError, unreachable
 from podstead.outbound.errors import FetchFailed, Refusal, Refused
 from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.guard import Guard
@@ -19,7 +20,6 @@ from podstead.outbound.requests import (
 )
 from podstead.outbound.transport import ClientWebSocket, RemoteResponse
 from podstead.outbound.urls import Origin, resolve_reference
-from podstead.watch.errors import WatchError, unreachable
 
 _MAX_REDIRECTS: Final = 3
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})

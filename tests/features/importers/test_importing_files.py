@@ -130,7 +130,7 @@ def test_nothing_is_replaced_and_a_second_run_adds_what_is_new(pod: Pod, folder:
 INTERRUPTED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from podstead.app.operator.import_files import files_of, import_files, webdav_folder
+from podstead.features.importers.files import files_of, import_files, webdav_folder
 from podstead.config import read_settings
 
 def count(done):

@@ -1,1 +1,0 @@
-"""Reads the data of other Solid servers, WebDAV servers and file systems."""

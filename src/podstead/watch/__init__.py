@@ -1,1 +1,0 @@
-"""A client for notifications from any Solid server, for ``podstead watch``."""
