@@ -42,9 +42,9 @@ Message = str | tuple[str, ...]
 
 def _sources() -> Iterator[tuple[Path, Path, Any]]:
     """Each file with the folder that its part is named in, and how texts are found in it."""
-    templates, pages = WEB / "templates", WEB / "pod_pages"
+    templates = WEB / "templates"
     for path in sorted(WEB.rglob("*.py")):
-        yield path, pages if path.is_relative_to(pages) else WEB, extract_python
+        yield path, WEB, extract_python
     for path in sorted(templates.rglob("*.html")):
         pods = templates / "pods"
         yield path, pods if path.is_relative_to(pods) else templates, babel_extract

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import pytest
 
 from podstead.cli.commands import main
 from podstead.config.settings import settings_table
@@ -29,34 +28,34 @@ def name_of(document: Path) -> str:
     return str(document.relative_to(REPOSITORY))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_link_leads_to_a_page(document: Path) -> None:
-    links = re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8"))
-    for link in links:
-        if not link.startswith(("http://", "https://")):
-            target = document.parent / link.partition("#")[0]
-            assert target.exists(), link
+def test_every_link_leads_to_a_page() -> None:
+    for document in DOCUMENTS:
+        links = re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8"))
+        for link in links:
+            if not link.startswith(("http://", "https://")):
+                target = document.parent / link.partition("#")[0]
+                assert target.exists(), (name_of(document), link)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_toml_example_holds_known_settings(document: Path) -> None:
-    text = document.read_text(encoding="utf-8")
-    known = {row.name for row in settings_table() if Sources.FILE in row.sources}
-    for example in re.findall(r"```toml\n(.*?)```", text, re.DOTALL):
-        assert set(tomllib.loads(example)) <= known
+def test_every_toml_example_holds_known_settings() -> None:
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        known = {row.name for row in settings_table() if Sources.FILE in row.sources}
+        for example in re.findall(r"```toml\n(.*?)```", text, re.DOTALL):
+            assert set(tomllib.loads(example)) <= known, name_of(document)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_command_line_parses(document: Path) -> None:
-    text = document.read_text(encoding="utf-8").replace("\\\n", " ")
-    for line in re.findall(r"(?:^|/bin/)(podstead [a-z].*)$", text, re.MULTILINE):
-        words = re.split(r"\s+", line.strip())[1:]
-        if "[OPTIONS]" in words:  # a usage line
-            continue
-        command: click.Command = main
-        while isinstance(command, click.Group):
-            command = _subcommand(command, words.pop(0))
-        command.make_context("podstead", words)
+def test_every_command_line_parses() -> None:
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8").replace("\\\n", " ")
+        for line in re.findall(r"(?:^|/bin/)(podstead [a-z].*)$", text, re.MULTILINE):
+            words = re.split(r"\s+", line.strip())[1:]
+            if "[OPTIONS]" in words:  # a usage line
+                continue
+            command: click.Command = main
+            while isinstance(command, click.Group):
+                command = _subcommand(command, words.pop(0))
+            command.make_context("podstead", words)
 
 
 def _subcommand(group: click.Group, name: str) -> click.Command:
@@ -75,18 +74,18 @@ def _variables_of(command: click.Command) -> Iterator[str]:
             yield parameter.envvar
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_variable_exists(document: Path) -> None:
+def test_every_variable_exists() -> None:
     of_settings = {row.variable for row in settings_table()}
     variables = of_settings | {*_variables_of(main), LEFT_OUT_VARIABLE}
-    found = set(re.findall(r"PODSTEAD_[A-Z_]+\b", document.read_text(encoding="utf-8")))
-    assert found <= variables
+    for document in DOCUMENTS:
+        found = set(re.findall(r"PODSTEAD_[A-Z_]+\b", document.read_text(encoding="utf-8")))
+        assert found <= variables, name_of(document)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_no_document_names_a_package_registry_or_a_path_of_a_workplace(document: Path) -> None:
-    text = document.read_text(encoding="utf-8")
-    assert not re.search(r"pypi\.org|npmjs\.|/root/|/home/", text)
+def test_no_document_names_a_package_registry_or_a_path_of_a_workplace() -> None:
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        assert not re.search(r"pypi\.org|npmjs\.|/root/|/home/", text), name_of(document)
 
 
 def test_the_changes_name_no_removed_setting_as_one_that_exists() -> None:

@@ -9,8 +9,8 @@ from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from podstead.web.account.security_page import SecurityView
 from podstead.web.pages.addresses import APPS, SECURITY
-from podstead.web.pod_pages.account.security_views import SecurityView
 from tests.support.application import Server, password_of
 from tests.support.browser import FORM, Browser, Page
 from tests.support.oauth import authorization_parameters

@@ -20,55 +20,38 @@ from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
 from podstead.storage.layout import RootLayout
+from podstead.web.account.home import ActivityPage, HomePage, StorageNotes, StoragePage
+from podstead.web.account.profile import ProfilePage, Profiles
+from podstead.web.account.security_page import SecurityPage
+from podstead.web.files.content import PageEvents, RawContent, Thumbnails
+from podstead.web.files.documents import DocumentContents, DocumentPage
+from podstead.web.files.editing import Creation, Saving
+from podstead.web.files.folders import ContainerPage, FilesPage, PageCache
+from podstead.web.files.members import MemberLists
+from podstead.web.files.organize import ArchiveDownload, DeletePage, Organizer, RenamePage
+from podstead.web.files.search import Search
+from podstead.web.files.transfer import TransferPage
+from podstead.web.files.uploads import PageUploads, UploadPage
 from podstead.web.pages import addresses
 from podstead.web.pages.cookies import Cookies
 from podstead.web.pages.request import People, PeopleByAnySession
 from podstead.web.pages.site import Site
-from podstead.web.pod_pages.account.activity_page import ActivityPage
-from podstead.web.pod_pages.account.home_page import HomePage
-from podstead.web.pod_pages.account.profile_page import ProfilePage
-from podstead.web.pod_pages.account.profiles import Profiles
-from podstead.web.pod_pages.account.security_page import SecurityPage
-from podstead.web.pod_pages.account.storage_page import StoragePage
-from podstead.web.pod_pages.components_page import ComponentsPage
-from podstead.web.pod_pages.files.container_page import ContainerPage
-from podstead.web.pod_pages.files.contents import DocumentContents
-from podstead.web.pod_pages.files.creation import Creation
-from podstead.web.pod_pages.files.document_page import DocumentPage
-from podstead.web.pod_pages.files.events import PageEvents
-from podstead.web.pod_pages.files.files_page import FilesPage
-from podstead.web.pod_pages.files.members import MemberLists
-from podstead.web.pod_pages.files.page_cache import PageCache
-from podstead.web.pod_pages.files.raw import RawContent
-from podstead.web.pod_pages.files.saving import Saving
-from podstead.web.pod_pages.files.search import Search
-from podstead.web.pod_pages.files.thumbnails import Thumbnails
-from podstead.web.pod_pages.first_page import FirstPage
-from podstead.web.pod_pages.organize.archive_download import ArchiveDownload
-from podstead.web.pod_pages.organize.delete_page import DeletePage
-from podstead.web.pod_pages.organize.rename_page import RenamePage
-from podstead.web.pod_pages.organize.selection import Organizer
-from podstead.web.pod_pages.organize.transfer_page import TransferPage
-from podstead.web.pod_pages.page_sessions import PeopleByPodToken
-from podstead.web.pod_pages.pod_sessions import PodSessions
-from podstead.web.pod_pages.shared.shared_page import SharedPage
-from podstead.web.pod_pages.sharing.request_pages import AskPage, RequestsPage
-from podstead.web.pod_pages.sharing.sentences import Names, NamesByReader
-from podstead.web.pod_pages.sharing.share_page import SharePage
-from podstead.web.pod_pages.sharing.why_page import WhyPage
-from podstead.web.pod_pages.sign_in.external_provider_page import (
-    ClientDocument,
-    ExternalProviderPage,
-)
-from podstead.web.pod_pages.sign_in.external_sessions import PeopleByExternalSession
-from podstead.web.pod_pages.sign_in.language import LanguageChoice
-from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
-from podstead.web.pod_pages.storage_notes import StorageNotes
-from podstead.web.pod_pages.terms_page import TermsPage
-from podstead.web.pod_pages.transfers.page_uploads import PageUploads
-from podstead.web.pod_pages.transfers.upload_page import UploadPage
 from podstead.web.resource_responses import Responder
 from podstead.web.routes import Endpoint, Route, plain_routes
+from podstead.web.sharing.requests import AskPage, RequestsPage, WhyPage
+from podstead.web.sharing.share_page import SharePage
+from podstead.web.sharing.shared import SharedPage
+from podstead.web.sharing.views import Names, NamesByReader
+from podstead.web.sign_in.pages import (
+    ClientDocument,
+    ComponentsPage,
+    ExternalProviderPage,
+    FirstPage,
+    LanguageChoice,
+    SignInPage,
+    TermsPage,
+)
+from podstead.web.sign_in.people import PeopleByExternalSession, PeopleByPodToken, PodSessions
 
 if TYPE_CHECKING:
     from podstead.app.services import Services

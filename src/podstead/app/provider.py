@@ -39,15 +39,12 @@ from podstead.idp.token_service import TokenService, TokenStatus
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.web.authority import is_loopback_url
-from podstead.web.idp.credentials_endpoint import CredentialsEndpoint
-from podstead.web.idp.did_documents import DidDocumentEndpoint
-from podstead.web.idp.page_people import PeopleByAccount
-from podstead.web.idp.pods_with_accounts import PodsWithAccounts
-from podstead.web.idp.protocol import ProtocolEndpoints
-from podstead.web.idp.userinfo_endpoint import UserinfoEndpoint
+from podstead.web.oidc.accounts import CredentialsEndpoint, DidDocumentEndpoint, PodsWithAccounts
+from podstead.web.oidc.endpoints import ProtocolEndpoints, UserinfoEndpoint
 from podstead.web.pages.addresses import REQUESTS
 from podstead.web.pages.cookies import Cookies
 from podstead.web.routes import Route, plain_routes
+from podstead.web.sign_in.browser_sign_in import PeopleByAccount
 
 if TYPE_CHECKING:
     from podstead.app.adapters.mail import MailSender

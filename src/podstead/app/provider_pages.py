@@ -14,48 +14,49 @@ from podstead.idp.email_verification import EmailVerification
 from podstead.idp.mail_queue import MailQueue
 from podstead.idp.sessions import PodExports
 from podstead.resources.exporting.archive import PodDownloads
-from podstead.web.idp.account_pages import AccountPages
-from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
-from podstead.web.idp.browser_sign_in import BrowserSignIn
-from podstead.web.idp.certificate_pages import CertificateCollection
-from podstead.web.idp.collections import (
+from podstead.web.account.account_pages import (
+    AccountPages,
+    ExportPages,
+    IssuerPages,
+    OwnAccountPages,
+)
+from podstead.web.account.certificates import CertificateCollection
+from podstead.web.account.collections import (
     Collection,
     CredentialCollection,
     GrantCollection,
     PodTokenCollection,
     SessionCollection,
 )
-from podstead.web.idp.console.account_page import AccountPage, AccountsPage
-from podstead.web.idp.console.health_page import HealthPage
-from podstead.web.idp.console.invitations_page import InvitationsPage
-from podstead.web.idp.console.link_page import LinkPage
-from podstead.web.idp.console.log_page import LogPage
-from podstead.web.idp.console.settings_page import SettingsPage
-from podstead.web.idp.end_session_pages import EndSessionPages
-from podstead.web.idp.export_pages import ExportPages
-from podstead.web.idp.interaction_pages import InteractionPages
-from podstead.web.idp.issuer_pages import IssuerPages
-from podstead.web.idp.login_page import LoginPage
-from podstead.web.idp.mail_pages import ForgotPage, VerifyPage
-from podstead.web.idp.new_terms_page import NewTermsPage
-from podstead.web.idp.nostr_key_endpoints import NostrKeyCollection, ProfileKeyCollection
-from podstead.web.idp.nostr_sign_in_endpoints import NostrSignInEndpoints
-from podstead.web.idp.passkey_endpoints import PasskeyEndpoints
-from podstead.web.idp.passkey_pages import PasskeyCollection
-from podstead.web.idp.person_pages import OwnAccountPages
-from podstead.web.idp.recovery_page import RecoveryPage
-from podstead.web.idp.registration_pages import RegistrationPages
-from podstead.web.idp.request_limit import NOSTR_REQUESTS_PER_MINUTE, RequestLimit
-from podstead.web.idp.second_step_pages import SecondStepPages
-from podstead.web.idp.two_factor_pages import TwoFactorPages
-from podstead.web.idp.verified_sign_in import VerifiedSignIn
+from podstead.web.account.nostr import (
+    NostrKeyCollection,
+    NostrSignInEndpoints,
+    ProfileKeyCollection,
+)
+from podstead.web.account.passkeys import PasskeyCollection, PasskeyEndpoints
+from podstead.web.account.security_page import SecurityPage
+from podstead.web.account.two_factor import TwoFactorPages
+from podstead.web.console.accounts import AccountPage, AccountsPage
+from podstead.web.console.server import HealthPage, InvitationsPage, LogPage, SettingsPage
 from podstead.web.pages.addresses import LOGIN
 from podstead.web.pages.site import Site
-from podstead.web.pod_pages.account.security_page import SecurityPage
-from podstead.web.pod_pages.pod_sessions import PodSessions
-from podstead.web.pod_pages.sign_in.language import LanguageChoice
-from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
 from podstead.web.routes import Route
+from podstead.web.sign_in.authorization import (
+    AuthorizationEndpoint,
+    InteractionPages,
+    VerifiedSignIn,
+)
+from podstead.web.sign_in.browser_sign_in import (
+    NOSTR_REQUESTS_PER_MINUTE,
+    BrowserSignIn,
+    RequestLimit,
+)
+from podstead.web.sign_in.end_session import EndSessionPages
+from podstead.web.sign_in.links import ForgotPage, LinkPage, VerifyPage
+from podstead.web.sign_in.login import LoginPage, RecoveryPage, SecondStepPages
+from podstead.web.sign_in.pages import LanguageChoice, SignInPage
+from podstead.web.sign_in.people import PodSessions
+from podstead.web.sign_in.registration import NewTermsPage, RegistrationPages
 
 if TYPE_CHECKING:
     from podstead.app.provider import Provider

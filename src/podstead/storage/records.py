@@ -7,14 +7,13 @@ applies the whole write atomically, or changes nothing. For the operations see `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NewType
 
 from podstead.core.clock import Randomness
 from podstead.core.identifiers import ResourcePath
 from podstead.core.value import Value
-from podstead.storage.schema import Row, SqlTable, check_values
+from podstead.storage.schema import Row, SqlTable, Values, check_values
 
 Version = NewType("Version", str)
 """An opaque identifier that is new with every write of a resource: 16 random hex digits.
@@ -299,13 +298,12 @@ class DropEntry(Value):
     entry: EntryId
 
 
-@dataclass(frozen=True, slots=True)
-class PutRow:
+class PutRow(Value):
     """Create or replace a row of a feature's table (:mod:`podstead.storage.schema`); ``values`` are
     those of all columns. Raises ValueError if they are no row of it."""
 
     table: SqlTable
-    values: Row
+    values: Values
 
     def __post_init__(self) -> None:
         # A statement that fails for its types would fail all writes of its batch.
@@ -316,12 +314,11 @@ class PutRow:
         return self.table.key_of(self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class DropRow:
+class DropRow(Value):
     """Remove the row with that key from a feature's table, if there is one."""
 
     table: SqlTable
-    key: Row
+    key: Values
 
     def __post_init__(self) -> None:
         check_values(self.table, self.table.key, self.key)

@@ -15,8 +15,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
+from podstead.core.value import Value
+
 Row = tuple[Any, ...]
 """One row as read; the reader knows the types of the selected columns."""
+
+Values = tuple[str | int | bytes | None, ...]
+"""What is written: a row, or the values of its key."""
 
 
 class ColumnType(Enum):
@@ -27,14 +32,13 @@ class ColumnType(Enum):
     BYTES = "bytea"
 
 
-@dataclass(frozen=True, slots=True)
-class SqlTable:
+class SqlTable(Value):
     """One table. ``has_root`` says that the keys of some engines begin with the root of the storage
     that contains the path. ``storage`` names the column with the root container of the storage that
     a row of a feature belongs to, and is removed with."""
 
     name: str
-    columns: dict[str, ColumnType]
+    columns: Mapping[str, ColumnType]
     key: tuple[str, ...]
     has_root: bool = False
     storage: str | None = None

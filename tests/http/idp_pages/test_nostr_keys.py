@@ -16,8 +16,8 @@ from podstead.idp.nostr.links import MAX_PER_ACCOUNT
 from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import NOSTR_CHALLENGES, NOSTR_LINKS
 from podstead.storage.sqlite import SqliteStore
-from podstead.web.idp.request_limit import NOSTR_REQUESTS_PER_MINUTE
 from podstead.web.pages.addresses import SECURITY
+from podstead.web.sign_in.browser_sign_in import NOSTR_REQUESTS_PER_MINUTE
 from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.asgi import Answer, Client
 from tests.support.browser import Browser, Page

@@ -22,7 +22,7 @@ from podstead.idp.nostr.proven_keys import PROVEN_S
 from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, SESSIONS, NostrLink
 from podstead.storage.record_store import RecordStore
 from podstead.storage.sqlite import SqliteStore
-from podstead.web.idp.request_limit import NOSTR_REQUESTS_PER_MINUTE
+from podstead.web.sign_in.browser_sign_in import NOSTR_REQUESTS_PER_MINUTE
 from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page

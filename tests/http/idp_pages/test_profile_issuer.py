@@ -8,9 +8,9 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from podstead.idp.grants import ConnectedClient
-from podstead.web.idp.client_display import place_of, places_of
-from podstead.web.idp.shown_applications import shown_applications
+from podstead.web.account.collections import shown_applications
 from podstead.web.pages.addresses import SECURITY
+from podstead.web.sign_in.authorization import place_of, places_of
 from tests.support.application import BASE, Server, acl_turtle, password_of
 from tests.support.asgi import Answer, Client
 from tests.support.browser import FORM, Browser

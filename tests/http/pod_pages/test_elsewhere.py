@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 import pytest
 
 from podstead.app.adapters.rendering_processes import RenderingProcesses
-from podstead.web.pod_pages.sign_in import external_sessions
+from podstead.web.sign_in import people
 from tests.http.pod_pages.test_sharing import words
 from tests.support.application import BASE, Server, Start, password_of
 from tests.support.browser import Browser, Page
@@ -649,7 +649,7 @@ async def signed_in_at_both(server: Server, typed: str | None) -> tuple[Browser,
 async def test_a_network_has_few_sessions_and_a_new_one_ends_its_oldest(
     server: Server, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(external_sessions, "MAX_OF_NETWORK", 2)
+    monkeypatch.setattr(people, "MAX_OF_NETWORK", 2)
     first, second, third = (Browser(server.application) for _ in range(3))
     for each in (first, second):
         await elsewhere.sign_in(each)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from podstead.web.pod_pages.files.saving import ComparedLine, compared
+from podstead.web.files.editing import ComparedLine, compared
 from tests.support.application import Server
 from tests.support.browser import Browser
 from tests.support.pod_pages import csrf_token_of
@@ -212,7 +212,7 @@ async def test_versions_are_compared_beside_the_requests_of_others(
         threads.append(threading.current_thread())
         return compared(theirs, mine)
 
-    monkeypatch.setattr("podstead.web.pod_pages.files.saving.compared", recorded)
+    monkeypatch.setattr("podstead.web.files.editing.compared", recorded)
     await server.alice.put("/alice/private/x.txt", "one\n", "text/plain")
     page = await alice.get(f"{EDITED_FILES}x.txt?view=edit")
     await server.alice.put("/alice/private/x.txt", "theirs\n", "text/plain")

@@ -154,7 +154,7 @@ async def test_links_in_documents_of_others_are_not_revealed(
 async def test_a_search_for_links_that_others_could_continue_names_no_document(
     server: Server, alice: Browser, bob: Browser, monkeypatch: pytest.MonkeyPatch, action: str
 ) -> None:
-    monkeypatch.setattr("podstead.web.pod_pages.organize.selection.MAX_SEARCHED", 3)
+    monkeypatch.setattr("podstead.web.files.organize.MAX_SEARCHED", 3)
     rules = acl_turtle(f"{ROOT}shared/", (f"acl:agent <{server.bob_web_id}>", "+Read +Write"))
     await put(server.alice, f"{ROOT}shared/a")
     await put(server.alice, f"{ROOT}shared/.acl", rules, TURTLE)
@@ -174,7 +174,7 @@ async def test_a_search_for_links_that_others_could_continue_names_no_document(
 async def test_the_search_for_links_continues(
     server: Server, alice: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podstead.web.pod_pages.organize.selection.MAX_SEARCHED", 5)
+    monkeypatch.setattr("podstead.web.files.organize.MAX_SEARCHED", 5)
     await put(server.alice, f"{ROOT}a")
     for number in range(12):
         await put(server.alice, f"{ROOT}d{number:02}.ttl", "<#x> <#p> <a>.", TURTLE)

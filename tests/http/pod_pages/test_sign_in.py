@@ -13,7 +13,7 @@ from podstead.config import Settings
 from podstead.storage.records import PodRemoval, TokenRevocation, Version, Write
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.pages.addresses import local_address
-from podstead.web.pod_pages import page_sessions
+from podstead.web.sign_in import people
 from tests.support.application import Server, Start, password_of, running
 from tests.support.browser import FORM, Browser, Page
 from tests.support.clock import FakeClock
@@ -98,7 +98,7 @@ async def test_a_session_ends_after_twelve_hours(start: Start, clock: FakeClock)
 async def test_a_pod_has_a_limited_number_of_sessions(
     start: Start, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_sessions, "MAX_SESSIONS", 2)
+    monkeypatch.setattr(people, "MAX_SESSIONS", 2)
     server = await start(clock=clock)
     browsers = []
     for _ in range(3):

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from podstead.config import Settings
-from podstead.web.pod_pages.transfers.upload_page import numbered
+from podstead.web.files.uploads import numbered
 from tests.support import tus
 from tests.support.application import Server, Start, acl_turtle
 from tests.support.asgi import Answer

@@ -127,7 +127,7 @@ async def test_nobody_begins_sign_ins_without_end(
     provider: Provider, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each is stored for an hour, and anybody may begin one"""
-    monkeypatch.setattr("podstead.web.idp.authorization_endpoint.BEGUN_PER_MINUTE", 3)
+    monkeypatch.setattr("podstead.web.sign_in.authorization.BEGUN_PER_MINUTE", 3)
     query = urlencode({"client_id": app.client_id, "redirect_uri": CALLBACK})
     headers = {"Referer": CALLBACK}
 

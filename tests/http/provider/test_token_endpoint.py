@@ -14,7 +14,7 @@ import pytest
 from podstead.idp.grants import Stage
 from podstead.idp.records import CODES, CREDENTIALS, GRANTS, REFRESH_TOKENS
 from podstead.storage.record_store import secret_key
-from podstead.web.idp.protocol import TOKEN_FAILURES_PER_MINUTE
+from podstead.web.oidc.endpoints import TOKEN_FAILURES_PER_MINUTE
 from tests.support.application import BASE
 from tests.support.oauth import basic
 from tests.support.provider_flows import (

@@ -16,8 +16,13 @@ from podstead.idp.mail_queue import MailQueue
 from podstead.notifications.channels import CHANNELS
 from podstead.notifications.webhook_records import WEBHOOKS
 from podstead.storage.record_store import RecordStore
-from podstead.web.idp.console.health_page import FailedWebhook, Health, MailHealth
-from podstead.web.idp.console.settings_page import SettingGroup, ShownSetting
+from podstead.web.console.server import (
+    FailedWebhook,
+    Health,
+    MailHealth,
+    SettingGroup,
+    ShownSetting,
+)
 
 _MAX_WEBHOOKS = 10_000
 _MAX_SHOWN = 100

@@ -9,7 +9,7 @@ from typing import Final
 
 from podstead.idp.audit import AuditEvent
 from podstead.web.browsers import browser_name
-from podstead.web.idp.console.event_texts import event_text
+from podstead.web.console.server import event_text
 from podstead.web.pages.formats import moment_text
 from podstead.web.pages.templates import render
 from podstead.web.pages.texts import ENGLISH, LANGUAGES, _, ngettext, texts_in, use_texts

@@ -1,12 +1,13 @@
-"""Which addresses do the pages have? All of them are below one reserved name."""
+"""The addresses of the pages, most of them below one reserved name."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from podstead.core.errors import BadRequest, NotFound
-from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.core.identifiers import ROOT, ResourcePath, ancestors, parse_path, segment_name
 from podstead.web.codes import WebCodes
 from podstead.web.request import Request
 from podstead.web.routes import is_reserved, rest_of_path
@@ -193,3 +194,22 @@ def local_address(text: str | None, *, below: str = HOME) -> str | None:
     except BadRequest:
         return None
     return canonical + question_mark + quote(query, safe="&=%/:@+-._~")
+
+
+def shown_name(path: ResourcePath) -> str:
+    """The name of a resource as people read it, without the slash of a container."""
+    return unquote(segment_name(path).removesuffix("/"))
+
+
+@dataclass(frozen=True, slots=True)
+class Crumb:
+    """One step on the way to a resource."""
+
+    name: str
+    path: ResourcePath
+
+
+def breadcrumb(path: ResourcePath) -> list[Crumb]:
+    """The way from the storage to a resource, both included."""
+    above = [each for each in reversed(ancestors(path)) if each != ROOT]
+    return [Crumb(shown_name(each), each) for each in (*above, path)]

@@ -48,15 +48,14 @@ from podstead.wac.modes import NO_MODES, Modes
 from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.wac.sharing.rules import ROLE_MODES, Grantee, GranteeKind, Role, agent
 from podstead.web.codes import WebCodes
+from podstead.web.files.members import Member, Members, Order, Sorting, in_order
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import formats
+from podstead.web.pages.addresses import shown_name
 from podstead.web.pages.formats import name_sort_key
 from podstead.web.pages.rendering import is_translated, refusal_text
 from podstead.web.pages.texts import LANGUAGES, compiled_catalogues, texts_in, use_texts
-from podstead.web.pod_pages.files.members import Member, Members, Order, Sorting, in_order
-from podstead.web.pod_pages.files.names import shown_name
-from podstead.web.pod_pages.sharing.sentences import Names
-from podstead.web.pod_pages.sharing.sharing_form import WantedChange, read_change
+from podstead.web.sharing.views import Names, WantedChange, read_change
 from scripts.texts import error_codes
 
 LOCALES = Path(podstead.web.__file__).with_name("locales")

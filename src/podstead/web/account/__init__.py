@@ -1,0 +1,1 @@
+"""The pages about a person, their account and their pod."""

@@ -1,0 +1,459 @@
+"""``/.pages/``, ``/.pages/activity`` and ``/.pages/storage``: an overview of what a person has,
+what happened in it, and what takes the space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Final, Protocol
+from urllib.parse import unquote, urlencode
+
+from podstead.core.errors import AccessDenied, BadRequest, NotFound
+from podstead.core.identifiers import ResourcePath, encode_segment, parent_container, parse_path
+from podstead.core.identity import Identity
+from podstead.core.media_types import essence
+from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
+from podstead.resources.sharing.shared import SharedLists
+from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
+from podstead.wac.modes import Mode
+from podstead.web.codes import WebCodes
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import ACTIVITY, files_url, shown_name
+from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_, _
+from podstead.web.response import Response
+from podstead.web.routes import route
+
+NEARLY_FULL_PERCENT: Final = 90
+
+
+@dataclass(frozen=True, slots=True)
+class StorageNote:
+    """How full a pod with a quota is."""
+
+    used_bytes: int
+    quota_bytes: int
+
+    @property
+    def percent(self) -> int:
+        """The used part of the quota."""
+        return percent_used(self.used_bytes, self.quota_bytes) or 0
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Whether a page should say so without being asked."""
+        return self.percent >= NEARLY_FULL_PERCENT
+
+    @property
+    def left_bytes(self) -> int:
+        """What can still be stored."""
+        return max(0, self.quota_bytes - self.used_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageNotes:
+    """Tells owners how full their pods are."""
+
+    usage: PodUsage
+
+    async def of(self, page: PageRequest, target: ResourcePath) -> StorageNote | None:
+        """The note about the person's pod that contains the target; ``None`` if the pod has no
+        quota, or is not the person's. Raises ServerTrouble."""
+        person = page.person
+        pods = () if person is None else person.pods
+        root = next((pod for pod in pods if target.startswith(pod)), None)
+        if root is None:
+            return None
+        try:
+            used_bytes, quota_bytes = await self.usage.total(page.identity, root)
+        except AccessDenied:  # an application's rules, or somebody else's
+            return None
+        return StorageNote(used_bytes, quota_bytes) if quota_bytes else None
+
+
+def percent_used(used_bytes: int, quota_bytes: int) -> int | None:
+    """The used part of a quota in percent; ``None`` without a quota."""
+    return None if not quota_bytes else min(100, 100 * used_bytes // quota_bytes)
+
+
+SHOWN_FOLDERS: Final = 30
+
+_FAMILIES: Final = {
+    MediaCategory.IMAGE: N_("Pictures"),
+    MediaCategory.VIDEO: N_("Videos"),
+    MediaCategory.AUDIO: N_("Music and audio"),
+    MediaCategory.DOCUMENT: N_("Texts and documents"),
+    MediaCategory.DATA: N_("Linked data"),
+    MediaCategory.OTHER: N_("Other files"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One row of a chart that is a table, too."""
+
+    name: str
+    size_bytes: int
+    resources: int | None
+    address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoragePage:
+    """Shows how much of the quota is used, and by what."""
+
+    site: Site
+    usage: PodUsage
+
+    @route(addresses.STORAGE, "GET")
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound."""
+        pod = chosen_pod(page, page.signed_in())
+        usage = await self.usage.of(page.identity, pod.root)
+        breakdown = usage.breakdown
+        return self.site.page(
+            page,
+            "account/storage.html",
+            pod=pod,
+            usage=usage,
+            percent=percent_used(usage.used_bytes, usage.quota_bytes),
+            is_complete=breakdown.is_complete,
+            counted=breakdown.counted,
+            counted_ms=breakdown.at_ms,
+            families=_by_size(
+                Bar(_(_FAMILIES[family]), share.size_bytes, share.resources)
+                for family, share in breakdown.categories.items()
+            ),
+            folders=_folders(pod.root, usage),
+            largest=[
+                {
+                    "name": shown_name(each.path),
+                    "folder": unquote(parent_container(each.path) or ""),
+                    "address": files_url(each.path),
+                    "media_type": essence(each.content_type),
+                    "size_bytes": each.size_bytes,
+                }
+                for each in breakdown.largest
+            ],
+        )
+
+
+def _folders(root: ResourcePath, usage: StorageUsage) -> list[Bar]:
+    """The folders by size, and what is charged besides resources."""
+    breakdown = usage.breakdown
+    bars = _by_size(_folder_bar(root, path, share) for path, share in breakdown.folders.items())
+    further = bars[SHOWN_FOLDERS:]
+    shown = bars[:SHOWN_FOLDERS]
+    if further:
+        sizes = sum(each.size_bytes for each in further)
+        resources = sum(each.resources or 0 for each in further)
+        shown.append(Bar(_("All other folders"), sizes, resources))
+    charged = sum(usage.charges.values())
+    if charged:
+        shown.append(Bar(_("Versions of git repositories"), charged, None))
+    rest = usage.used_bytes - charged - sum(each.size_bytes for each in bars)
+    if rest > 0 and breakdown.is_complete:
+        shown.append(Bar(_("Names of all items, and what was deleted a moment ago"), rest, None))
+    return shown
+
+
+def _folder_bar(root: ResourcePath, path: ResourcePath, share: UsedSpace) -> Bar:
+    name = _("In no folder") if path == root else shown_name(path)
+    return Bar(name, share.size_bytes, share.resources, files_url(path))
+
+
+def _by_size(bars: Iterable[Bar]) -> list[Bar]:
+    return sorted(bars, key=lambda each: (-each.size_bytes, each.name))
+
+
+_NOSTR = "did:nostr:"
+_SHOWN_KEY_CHARACTERS = 12
+
+
+def agent_text(iri: str | None, *, viewer: Identity | None, base_url: str) -> str:
+    """A short name: “You”, the name of a pod of this server, or the WebID without its scheme."""
+    if iri is None:
+        return _("Somebody who was not signed in")
+    if viewer is not None and iri in viewer.names():
+        return _("You")
+    local = iri.removeprefix(f"{base_url}/")
+    if local != iri and local.endswith("/#me") and local.count("/") == 1:
+        return local.removesuffix("/#me")
+    if iri.startswith(_NOSTR):
+        return f"{_NOSTR}{iri[len(_NOSTR) :][:_SHOWN_KEY_CHARACTERS]}…"
+    return iri.partition("://")[2] or iri
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPod:
+    """The chosen pod, and all of them to choose from."""
+
+    root: ResourcePath
+    pods: Sequence[ResourcePath]
+
+    @property
+    def name(self) -> str:
+        return self.root.strip("/")
+
+
+def chosen_pod(page: PageRequest, person: Person) -> ChosenPod:
+    """The pod. Raises NotFound if the person has no such pod."""
+    name = page.query_text("pod")
+    pods = [each for each in person.pods if not name or each == f"/{name}/"]
+    if not pods:
+        raise NotFound(WebCodes.NO_SUCH_OWN_POD if name else WebCodes.NO_POD_HERE)
+    return ChosenPod(pods[0], person.pods)
+
+
+PAGE_CHANGES: Final = 50
+NOBODY: Final = "nobody"
+"""Stands in the query for changes without an agent."""
+_DAY_MS: Final = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """A change as the page shows it."""
+
+    name: str
+    folder: str
+    address: str | None
+    """The page about the resource, if it exists."""
+    is_container: bool
+    kind: ChangeKind
+    origin: str
+    """The name that it had before it was renamed or moved, with the folder if that was another."""
+    who: str
+    agent: str
+    """The agent as the filter names it."""
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """The filters as they were typed."""
+
+    kind: str
+    folder: str
+    who: str
+    since: str
+    until: str
+
+    def query(self, **further: str) -> str:
+        """These filters in a query, with further fields."""
+        fields = {
+            "kind": self.kind,
+            "folder": self.folder,
+            "who": self.who,
+            "since": self.since,
+            "until": self.until,
+            **further,
+        }
+        return urlencode({name: value for name, value in fields.items() if value})
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityPage:
+    """Shows the change log of the person's own pod."""
+
+    site: Site
+    activity: PodActivity
+
+    @route(addresses.ACTIVITY, "GET")
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest."""
+        person = page.signed_in()
+        pod = chosen_pod(page, person)
+        fields = ("kind", "folder", "who", "since", "until")
+        typed = Typed(*(page.query_text(name).strip() for name in fields))
+        found = await self.activity.page(
+            page.identity,
+            read_filter(typed, root=pod.root),
+            before=_number(page.query_text("before")),
+            limit=PAGE_CHANGES,
+        )
+        shown = [
+            shown_change(change, person, pod.root, self.site.base_url) for change in found.changes
+        ]
+        more = None
+        if found.before is not None:
+            more = f"{ACTIVITY}?{typed.query(pod=pod.name, before=str(found.before))}"
+        return self.site.page(
+            page,
+            "account/activity.html",
+            pod=pod,
+            typed=typed,
+            is_filtered=typed != Typed("", "", "", "", ""),
+            kinds=list(ChangeKind),
+            who=self._who(shown, person, typed),
+            nobody=NOBODY,
+            days=[
+                (day * _DAY_MS, list(changes))
+                for day, changes in groupby(shown, key=lambda each: each.at_ms // _DAY_MS)
+            ],
+            more=more,
+            is_whole=len(shown) == PAGE_CHANGES or found.before is None,
+            by_agent=lambda agent: f"{ACTIVITY}?{urlencode({'pod': pod.name, 'who': agent})}",
+        )
+
+    def _who(
+        self, shown: Sequence[ShownChange], person: Person, typed: Typed
+    ) -> list[tuple[str, str]]:
+        """Whom the filter offers: the person, the agents on the page, and the chosen one."""
+        offered = {person.web_id: _("You"), **{each.agent: each.who for each in shown}}
+        if typed.who and typed.who not in offered:
+            agent = None if typed.who == NOBODY else typed.who
+            offered[typed.who] = agent_text(
+                agent, viewer=person.identity, base_url=self.site.base_url
+            )
+        offered.setdefault(NOBODY, _("Somebody who was not signed in"))
+        return list(offered.items())
+
+
+def shown_change(
+    change: PastChange, person: Person, root: ResourcePath, base_url: str
+) -> ShownChange:
+    """A change as the pages show it to the owner of the pod."""
+    above = parent_container(change.path) or root
+    return ShownChange(
+        name=shown_name(change.path) or change.path,
+        folder=unquote(above[len(root) :]).strip("/"),
+        address=files_url(change.path) if change.exists else None,
+        is_container=change.path.endswith("/"),
+        kind=change.kind,
+        origin="" if change.origin is None else _former_name(change.origin, above, root),
+        who=agent_text(change.agent, viewer=person.identity, base_url=base_url),
+        agent=NOBODY if change.agent is None else change.agent,
+        at_ms=change.at_ms,
+    )
+
+
+def _former_name(origin: ResourcePath, folder: ResourcePath, root: ResourcePath) -> str:
+    if parent_container(origin) == folder:
+        return shown_name(origin)
+    return unquote(origin.removeprefix(root)).strip("/")
+
+
+def read_filter(typed: Typed, *, root: ResourcePath) -> ChangeFilter:
+    """The filters that were typed, for a pod. Raises BadRequest."""
+    try:
+        kind = ChangeKind(typed.kind) if typed.kind else None
+    except ValueError as error:
+        raise BadRequest(WebCodes.NO_SUCH_CHANGE) from error
+    until_ms = _day_ms(typed.until)
+    return ChangeFilter(
+        below=_folder(typed.folder, root),
+        kind=kind,
+        agent="" if typed.who == NOBODY else typed.who or None,
+        since_ms=_day_ms(typed.since),
+        until_ms=None if until_ms is None else until_ms + _DAY_MS,
+    )
+
+
+def _folder(typed: str, root: ResourcePath) -> ResourcePath:
+    """The folder of a pod with this name as people read it, such as “photos/2026”."""
+    names = [each for each in typed.split("/") if each]
+    segments = [encode_segment(unquote(each).encode()) for each in names]
+    return parse_path(f"{root}{'/'.join(segments)}{'/' if segments else ''}".encode())
+
+
+def _day_ms(typed: str) -> int | None:
+    if not typed:
+        return None
+    try:
+        day = datetime.strptime(typed, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise BadRequest(WebCodes.DATE_MALFORMED) from error
+    return int((day - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1))
+
+
+def _number(typed: str) -> int | None:
+    if not typed:
+        return None
+    if not typed.isascii() or not typed.isdigit() or len(typed) > 18:
+        raise BadRequest("The field before must be a number")
+    return int(typed)
+
+
+RECENT_CHANGES: Final = 6
+SHOWN_SHARED: Final = 5
+SHOWN_REQUESTS: Final = 3
+
+
+class ShownRequests(Protocol):
+    """Reads the requests for access that wait for a person."""
+
+    async def __call__(
+        self, person: Person, *, limit: int
+    ) -> tuple[Sequence[object], frozenset[ResourcePath]]:
+        """The newest as the list of requests shows them, and the notifications of all. Raises
+        ServerTrouble."""
+
+
+@dataclass(frozen=True, slots=True)
+class HomePage:
+    """Shows pods with their used space, addresses to copy, and what happened last.
+
+    ``issuer`` is the provider's URL, if this server has one.
+    """
+
+    site: Site
+    activity: PodActivity
+    usage: PodUsage
+    shared: SharedLists
+    requests: ShownRequests
+    issuer: str | None
+
+    @route(addresses.HOME, "GET")
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, StorageError."""
+        person = page.signed_in()
+        requests, notifications = await self.requests(person, limit=SHOWN_REQUESTS)
+        pods = []
+        changes = []
+        for root in person.pods:
+            used_bytes, quota_bytes = await self.usage.total(page.identity, root)
+            pods.append(
+                {
+                    "name": root.strip("/"),
+                    "root": root,
+                    "url": self.site.base_url + root,
+                    "used_bytes": used_bytes,
+                    "quota_bytes": quota_bytes,
+                    "percent": percent_used(used_bytes, quota_bytes),
+                }
+            )
+            found = await self.activity.page(
+                page.identity, ChangeFilter(below=root), limit=RECENT_CHANGES + len(notifications)
+            )
+            changes += [
+                shown_change(change, person, root, self.site.base_url)
+                for change in found.changes
+                if change.path not in notifications
+            ]
+        shared = await self.shared.shared_with(person.identity, own=person.pods)
+        changes.sort(key=lambda each: -each.at_ms)
+        return self.site.page(
+            page,
+            "account/home.html",
+            requests=requests,
+            more_requests=page.waiting > len(requests),
+            pods=pods,
+            changes=changes[:RECENT_CHANGES],
+            shared=[
+                {
+                    "name": shown_name(each.resource),
+                    "address": files_url(each.resource),
+                    "is_container": each.resource.endswith("/"),
+                    "whose": shown_name(each.storage),
+                }
+                for each in shared.resources
+                if Mode.READ in each.here
+            ][:SHOWN_SHARED],
+            issuer=self.issuer,
+            issuer_of_person=self.issuer if person.account_id else None,
+        )

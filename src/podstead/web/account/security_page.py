@@ -1,0 +1,201 @@
+"""``/.pages/security`` and ``/.pages/apps``: how the person signs in, and what acts for them.
+
+Who has an account here sees everything about it. Who has signed in with the token of a pod has only
+this session to end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+from podstead.web.browsers import browser_name
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import HOME, SECURITY
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_
+from podstead.web.response import Response
+from podstead.web.routes import route
+from podstead.web.sign_in.people import PodBrowser, PodSessions
+
+SHOWN_NAMES: Final = (
+    N_("e-mail address changed"),
+    N_("password changed"),
+    N_("client credentials created"),
+    N_("client credentials deleted"),
+    N_("authenticator app added"),
+    N_("authenticator app removed"),
+    N_("passkey required besides the password"),
+    N_("passkey no longer required besides the password"),
+    N_("recovery codes created"),
+    N_("recovery code used"),
+    N_("second factor failed after the right password"),
+    N_("second factor reset"),
+    N_("one-time sign-in link created"),
+    N_("passkey added"),
+    N_("passkey removed"),
+    N_("Nostr key linked"),
+    N_("Nostr key unlinked"),
+    N_("token of the pod revoked"),
+    N_("Nostr key named by the profile"),
+    N_("Nostr key no longer named by the profile"),
+    N_("Nostr key of the profile allowed to sign in"),
+    N_("Nostr key of the profile no longer signs in"),
+    N_("client certificate made"),
+    N_("key of a client certificate removed"),
+    N_("identity provider stated in the profile again"),
+    N_("the operator of this server"),
+    N_("a change of the profile"),
+    N_("Passkey"),
+    N_("Nostr key"),
+    N_("Nostr key of your profile"),
+    N_("Client certificate"),
+    N_("Client credentials"),
+    N_("Token of your pod"),
+)
+"""What the provider calls events, their causes and credentials, to be translated by the page."""
+
+
+class SecurityView(Enum):
+    """A part of the page, as its address names it."""
+
+    SIGN_IN = "sign-in"
+    BROWSERS = "browsers"
+    PROGRAMS = "programs"
+    EVENTS = "events"
+    ACCOUNT = "account"
+
+
+def view_of(text: str) -> SecurityView:
+    """The part that an address names; the first one if it names none."""
+    names = {each.value for each in SecurityView}
+    return SecurityView(text) if text in names else SecurityView.SIGN_IN
+
+
+add_notices(
+    Tone.DONE,
+    browser_signed_out=N_("That browser has been signed out."),
+    disconnected=N_("The application has been disconnected."),
+    email_changed=N_("Your e-mail address has been changed."),
+    mail_changed=N_("What you are told by mail has been changed."),
+    email_asked=N_("A message with a link is on its way to your e-mail address."),
+    password_changed=N_(
+        "Your password has been changed. All other browsers and all applications are signed out."
+    ),
+    token_revoked=N_("The token has been revoked. Programs can no longer use it."),
+    session=N_("That browser has been signed out."),
+    passkey_removed=N_(
+        "The passkey has been removed. Browsers and applications that were signed in "
+        "with it are signed out. You can now delete it from your device as well."
+    ),
+    passkey_renamed=N_("The passkey has been renamed."),
+    nostr_key_linked=N_("The Nostr key has been linked."),
+    nostr_key_unlinked=N_(
+        "The Nostr key has been unlinked. Browsers and applications that were signed in "
+        "with it are signed out."
+    ),
+    nostr_key_stated=N_(
+        "The Nostr key has been unlinked. However, your profile still names it, so "
+        "requests signed with it still act as you. Remove it from your profile."
+    ),
+    profile_key_allowed=N_("You can now sign in with this key of your profile."),
+    profile_key_ended=N_(
+        "You can no longer sign in with this key. Requests signed with it still act as "
+        "you for as long as your profile names it."
+    ),
+    certificate_removed=N_(
+        "The key has been removed from your profile. Its certificate is no longer valid."
+    ),
+    issuer_restored=N_("Your profile names this server as your identity provider again."),
+    totp_added=N_("The authenticator app has been added."),
+    totp_removed=N_("The authenticator app has been removed."),
+    passkey_required=N_("From now on, your password signs you in only together with a passkey."),
+    passkey_not_required=N_("Your password alone signs you in again."),
+    credential_removed=N_(
+        "The client credentials have been removed. Scripts can no longer use them."
+    ),
+)
+add_notices(
+    Tone.PROBLEM,
+    email_unusable=N_("This is not an e-mail address."),
+    email_taken=N_("Another account has this e-mail address."),
+    password_unusable=N_("Choose a password of 8 to 1,024 characters that is not common."),
+    passwords_differ=N_("The two passwords differ: type the same one twice."),
+    wrong_current_password=N_("The current password is wrong, so nothing was changed."),
+)
+
+
+class ShownAccount(Protocol):
+    """Renders the pages about an account of the provider."""
+
+    async def apps(self, page: PageRequest) -> Response: ...
+
+    async def welcome(self, page: PageRequest) -> Response: ...
+
+    async def security(
+        self, page: PageRequest, view: SecurityView, browsers: Sequence[PodBrowser]
+    ) -> Response: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityPage:
+    """Leads to the page for the kind of the session.
+
+    ``own_account`` is ``None`` if no provider is at this origin.
+    """
+
+    site: Site
+    own_account: ShownAccount | None
+    sessions: PodSessions
+
+    @route(addresses.SECURITY, "GET")
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, StorageError."""
+        person = page.signed_in()
+        if person.account_id is not None and self.own_account is not None:
+            view = view_of(page.query_text("view"))
+            return await self.own_account.security(page, view, await self._browsers(person))
+        return self.site.page(
+            page,
+            "account/session.html",
+            signed_in_by=person.signed_in_by.value,
+            pod_browsers=await self._browsers(person),
+            current_browsers=self.sessions.current(page.request),
+            pod_tokens=[token for pod in person.pods for token in await self.sessions.tokens(pod)],
+            browser_name=browser_name,
+        )
+
+    @route(addresses.WELCOME, "GET")
+    async def welcome(self, page: PageRequest) -> Response:
+        """``/.pages/welcome``: the first page after registration. Raises NotAuthenticated,
+        StorageError."""
+        person = page.signed_in()
+        if person.account_id is not None and self.own_account is not None:
+            return await self.own_account.welcome(page)
+        return self.site.see_other(HOME)
+
+    @route(addresses.BROWSERS, "POST")
+    async def sign_out_browser(self, page: PageRequest) -> Response:
+        """End a session that the page lists. Raises NotAuthenticated, WrongFormToken."""
+        person = page.signed_in()
+        sent = await page.form()
+        for pod in person.pods:
+            await self.sessions.end(person.web_id, pod, sent.text("session"))
+        return self.site.see_other(SECURITY, Notice("browser-signed-out"))
+
+    async def _browsers(self, person: Person) -> Sequence[PodBrowser]:
+        return [
+            browser for pod in person.pods for browser in await self.sessions.of(person.web_id, pod)
+        ]
+
+    @route(addresses.APPS, "GET")
+    async def apps(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, StorageError."""
+        person = page.signed_in()
+        if person.account_id is not None and self.own_account is not None:
+            return await self.own_account.apps(page)
+        return self.site.page(page, "account/no_apps.html")

@@ -1,0 +1,357 @@
+"""The pages of the console about the server: its log, its health, its settings, and invitations."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from podstead.core.errors import BadRequest
+from podstead.idp.accounts import Accounts
+from podstead.idp.administration.audit_log import (
+    KEPT_MS,
+    AuditLog,
+    CausedBy,
+    LoggedEvent,
+    Operator,
+    SlowRequest,
+)
+from podstead.idp.administration.service import InvitationActions
+from podstead.idp.audit import AuditEvent
+from podstead.storage.invitations import MAX_DAYS, MAX_USES, invitation_url
+from podstead.web.codes import WebCodes
+from podstead.web.console import accounts
+from podstead.web.console.accounts import INVITATIONS, LOG, account_url, for_operators
+from podstead.web.forms import FormSubmission
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_, _
+from podstead.web.response import Response
+from podstead.web.routes import route
+
+TEXTS: Final = {
+    AuditEvent.ACCOUNT_CREATED: N_("Account created"),
+    AuditEvent.ACCOUNT_DELETED: N_("Account deleted"),
+    AuditEvent.POD_CREATED: N_("Pod created"),
+    AuditEvent.POD_DELETED: N_("Pod deleted"),
+    AuditEvent.POD_RENAMED: N_("Pod renamed"),
+    AuditEvent.POD_EXPORTED: N_("Pod exported"),
+    AuditEvent.POD_IMPORTED: N_("Pod imported"),
+    AuditEvent.BASE_URL_CHANGED: N_("Base URL changed"),
+    AuditEvent.NAME_FREED: N_("Name of a deleted pod released"),
+    AuditEvent.ACCOUNT_DISABLED: N_("Account disabled"),
+    AuditEvent.ACCOUNT_ENABLED: N_("Account enabled"),
+    AuditEvent.OPERATOR_PROMOTED: N_("Made an operator"),
+    AuditEvent.OPERATOR_DEMOTED: N_("No longer an operator"),
+    AuditEvent.SIGN_IN_LINK_CREATED: N_("One-time sign-in link created"),
+    AuditEvent.SIGN_IN_LINK_USED: N_("One-time sign-in link used"),
+    AuditEvent.QUOTA_SET: N_("Quota set"),
+    AuditEvent.INVITATION_CREATED: N_("Invitation created"),
+    AuditEvent.INVITATION_REVOKED: N_("Invitation revoked"),
+    AuditEvent.INVITATION_REFUSED: N_("Code of an invitation refused"),
+    AuditEvent.TERMS_ACCEPTED: N_("Terms of use accepted"),
+    AuditEvent.EMAIL_CHANGED: N_("E-mail address changed"),
+    AuditEvent.EMAIL_VERIFIED: N_("E-mail address confirmed"),
+    AuditEvent.PASSWORD_LINK_SENT: N_("Link for a new password sent"),
+    AuditEvent.MAIL_UNSENT: N_("Mail could not be sent"),
+    AuditEvent.PASSWORD_CHANGED: N_("Password changed"),
+    AuditEvent.SIGNED_IN: N_("Signed in"),
+    AuditEvent.PASSWORD_CONFIRMED: N_("Password confirmed"),
+    AuditEvent.SIGN_IN_FAILED: N_("Sign-in failed"),
+    AuditEvent.SIGN_IN_PAUSED: N_("Sign-in with a password paused"),
+    AuditEvent.SIGNED_OUT: N_("Signed out"),
+    AuditEvent.SIGNED_OUT_EVERYWHERE: N_("Signed out everywhere"),
+    AuditEvent.CONSENT_GIVEN: N_("Application allowed"),
+    AuditEvent.CONSENT_ENDED: N_("Application disconnected"),
+    AuditEvent.CREDENTIAL_CREATED: N_("Client credentials created"),
+    AuditEvent.CREDENTIAL_DELETED: N_("Client credentials deleted"),
+    AuditEvent.PASSKEY_ADDED: N_("Passkey added"),
+    AuditEvent.PASSKEY_REMOVED: N_("Passkey removed"),
+    AuditEvent.PASSKEY_COPIED: N_("Possible copy of a passkey"),
+    AuditEvent.TOTP_ADDED: N_("Authenticator app added"),
+    AuditEvent.TOTP_REMOVED: N_("Authenticator app removed"),
+    AuditEvent.PASSKEY_REQUIRED: N_("Passkey required besides the password"),
+    AuditEvent.PASSKEY_NOT_REQUIRED: N_("Passkey no longer required besides the password"),
+    AuditEvent.RECOVERY_CODES_CREATED: N_("Recovery codes created"),
+    AuditEvent.RECOVERY_CODE_USED: N_("Recovery code used"),
+    AuditEvent.SECOND_FACTOR_FAILED: N_("Second factor failed after the right password"),
+    AuditEvent.SECOND_FACTOR_RESET: N_("Second factor reset"),
+    AuditEvent.NOSTR_KEY_LINKED: N_("Nostr key linked"),
+    AuditEvent.NOSTR_KEY_UNLINKED: N_("Nostr key unlinked"),
+    AuditEvent.POD_TOKEN_CREATED: N_("Token of a pod created"),
+    AuditEvent.POD_TOKEN_REVOKED: N_("Token of a pod revoked"),
+    AuditEvent.ISSUER_CHANGED: N_("Issuer of the identity provider changed"),
+    AuditEvent.PROFILE_KEY_NAMED: N_("Nostr key named by the profile"),
+    AuditEvent.PROFILE_KEY_UNNAMED: N_("Nostr key no longer named by the profile"),
+    AuditEvent.PROFILE_KEY_ALLOWED: N_("Nostr key of the profile allowed to sign in"),
+    AuditEvent.PROFILE_KEY_ENDED: N_("Nostr key of the profile no longer signs in"),
+    AuditEvent.CERTIFICATE_MADE: N_("Client certificate created"),
+    AuditEvent.CERTIFICATE_REMOVED: N_("Key of a client certificate removed"),
+    AuditEvent.ISSUER_RESTORED: N_("Identity provider stated in the profile again"),
+    AuditEvent.CODE_REUSED: N_("Code used again; its tokens were revoked"),
+    AuditEvent.REFRESH_TOKEN_REUSED: N_("Refresh token used again; its tokens were revoked"),
+    AuditEvent.FETCH_BLOCKED: N_("Outgoing request to a forbidden address blocked"),
+    AuditEvent.KEY_MADE: N_("Signing key created"),
+    AuditEvent.KEY_REMOVED: N_("Signing key removed"),
+}
+_BY_VALUE: Final = {event.value: text for event, text in TEXTS.items()}
+
+
+def event_text(what: str) -> str:
+    """The text for the value of an event; an event of another version keeps its own text."""
+    text = _BY_VALUE.get(what)
+    return what if text is None else _(text)
+
+
+PAGE_SIZE: Final = 100
+_DAY_MS: Final = 24 * 3600 * 1000
+_TITLES: Final = {
+    CausedBy.OPERATOR: N_("Operators"),
+    CausedBy.PERSON: N_("Sign-ins and accounts"),
+    CausedBy.REFUSED: N_("Refused"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEvent:
+    """An event as a row."""
+
+    at_ms: int
+    text: str
+    facts: str
+    pod: str
+    """The name of the pod whose account it is about; empty for none, or if it is gone."""
+    account: str
+    """The id of an account that is gone."""
+    operator: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Shows the log, one kind of events at a time."""
+
+    site: Site
+    log: AuditLog
+    accounts: Accounts
+
+    @route(LOG, "GET")
+    @for_operators
+    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+        """One page of the log."""
+        cause = _cause(page.query_text("events"))
+        stored = await self.log.newest(cause, after=page.query_text("after"), limit=PAGE_SIZE + 1)
+        events = [each.value for each in stored[:PAGE_SIZE]]
+        more = None
+        if len(stored) > PAGE_SIZE:
+            after = stored[PAGE_SIZE - 1].key
+            more = f"{LOG}?{urlencode({'events': cause.value, 'after': after})}"
+        pods = await self._pods(events)
+        return self.site.page(
+            page,
+            "console/log.html",
+            events=[_shown(event, pods) for event in events],
+            views=[
+                (f"{LOG}?events={each.value}", _(title), each is cause)
+                for each, title in _TITLES.items()
+            ],
+            more=more,
+            days=KEPT_MS // _DAY_MS,
+            account_url=account_url,
+        )
+
+    async def _pods(self, events: Sequence[LoggedEvent]) -> Mapping[str, str]:
+        """The names of the pods of the accounts in these events, by the ids of the accounts."""
+        pods = {}
+        for account_id in {event.account for event in events if event.account}:
+            stored = await self.accounts.read(account_id)
+            if stored is not None:
+                pods[account_id] = stored.value.pod
+        return pods
+
+
+def _cause(text: str) -> CausedBy:
+    return next((cause for cause in CausedBy if cause.value == text), CausedBy.OPERATOR)
+
+
+def _shown(event: LoggedEvent, pods: Mapping[str, str]) -> ShownEvent:
+    pod = pods.get(event.account, "")
+    return ShownEvent(
+        at_ms=event.at_ms,
+        text=event_text(event.what),
+        facts=", ".join(f"{name} {value}" for name, value in event.facts.items() if value != pod),
+        pod=pod,
+        account="" if pod else event.account,
+        operator=event.operator,
+        address=event.address,
+    )
+
+
+LOW_SHARE: Final = 10
+"""Below one such part of the disk, free space is low."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedWebhook:
+    """A webhook whose deliveries fail. ``given_up`` is the reason why nothing is sent any more,
+    empty if it is tried again."""
+
+    topic: str
+    host: str
+    failures: int
+    since_ms: int
+    given_up: str
+
+
+@dataclass(frozen=True, slots=True)
+class MailHealth:
+    """How many messages wait to be sent, and how many of these have failed at least once."""
+
+    waiting: int
+    failing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What operators look at. ``started_ms`` is when the worker that answers started."""
+
+    versions: Sequence[tuple[str, str]]
+    started_ms: int
+    workers: int
+    disk_total_bytes: int
+    disk_free_bytes: int
+    database_bytes: int
+    pods: int
+    accounts: int
+    used_bytes: int
+    channels: int
+    retrying: int
+    given_up: int
+    failed: Sequence[FailedWebhook]
+    slow: Sequence[SlowRequest]
+    mail: MailHealth | None
+    """``None`` if the server sends no mail."""
+
+    @property
+    def disk_is_low(self) -> bool:
+        return self.disk_free_bytes * LOW_SHARE < self.disk_total_bytes
+
+
+ReadHealth = Callable[[], Awaitable[Health]]
+"""Raises StorageError."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthPage:
+    """Shows the health of the server."""
+
+    site: Site
+    read: ReadHealth
+
+    @route(accounts.HEALTH, "GET")
+    @for_operators
+    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+        """The page."""
+        return self.site.page(page, "console/health.html", health=await self.read())
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSetting:
+    """One setting. ``source`` names what set it, as the operator wrote it; it is empty for a
+    default. Secrets have no ``value``."""
+
+    name: str
+    value: str | None
+    source: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingGroup:
+    """The settings of one section of the reference."""
+
+    title: str
+    settings: Sequence[ShownSetting]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsPage:
+    """Shows the settings; they are changed where they are set, followed by a restart."""
+
+    site: Site
+    groups: Sequence[SettingGroup]
+
+    @route(accounts.SETTINGS, "GET")
+    @for_operators
+    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+        """The page."""
+        return self.site.page(page, "console/settings.html", groups=self.groups)
+
+
+DEFAULT_USES: Final = 1
+DEFAULT_DAYS: Final = 7
+
+add_notices(
+    Tone.DONE,
+    invitation_revoked=N_("The invitation is revoked. Whoever has used it keeps their account."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class InvitationsPage:
+    """Lists, creates and revokes invitations."""
+
+    site: Site
+    invitations: InvitationActions
+    registration: str
+    """The setting."""
+
+    @route(INVITATIONS, "GET")
+    @for_operators
+    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+        """The list."""
+        return self.site.page(
+            page,
+            "console/invitations.html",
+            registration=self.registration,
+            invitations=await self.invitations.list(),
+            max_uses=MAX_USES,
+            max_days=MAX_DAYS,
+            default_uses=DEFAULT_USES,
+            default_days=DEFAULT_DAYS,
+            url=INVITATIONS,
+        )
+
+    @route(INVITATIONS, "POST")
+    @for_operators
+    async def create(self, page: PageRequest, operator: Operator) -> Response:
+        """Create an invitation, and show its code. Raises BadRequest, Conflict, WrongFormToken."""
+        sent = await page.form()
+        uses, days = _number(sent, "uses"), _number(sent, "days")
+        made = await self.invitations.create(uses=uses, days=days, by=operator)
+        return self.site.page(
+            page,
+            "console/invitation_created.html",
+            code=made.code,
+            link=invitation_url(self.site.base_url, made.code),
+            uses=uses,
+            expires_ms=made.expires_ms,
+            url=INVITATIONS,
+        )
+
+    @route(accounts.REVOKE, "POST")
+    @for_operators
+    async def revoke(self, page: PageRequest, operator: Operator) -> Response:
+        """End an invitation. Raises NotFound, WrongFormToken."""
+        await page.form()
+        await self.invitations.revoke(page.path_segment(4), operator)
+        return self.site.see_other(INVITATIONS, Notice("invitation-revoked"))
+
+
+def _number(sent: FormSubmission, name: str) -> int:
+    text = sent.text(name).strip()
+    if not text.isascii() or not text.isdigit() or len(text) > 6:
+        raise BadRequest(WebCodes.NO_WHOLE_NUMBERS)
+    return int(text)

@@ -1,0 +1,293 @@
+"""The page about a container: what is in it, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+from msgspec.structs import replace
+
+from podstead.core.caches import BoundedCache
+from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
+from podstead.core.identifiers import ROOT, ResourcePath, description_of, is_container
+from podstead.resources.activity import ChangeAuthors, MemberAudiences
+from podstead.resources.outcome import ResourceRequest
+from podstead.storage.records import ResourceKind
+from podstead.wac.decision import Audience
+from podstead.wac.modes import Mode
+from podstead.web.account.home import StorageNotes
+from podstead.web.browsers import see_other
+from podstead.web.codes import WebCodes
+from podstead.web.files.documents import DocumentPage
+from podstead.web.files.members import (
+    ICONS,
+    Member,
+    MemberLists,
+    Members,
+    Order,
+    RowWriter,
+    Sorting,
+    shown_agent,
+)
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import SHARED, breadcrumb, files_url, shown_name
+from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.site import Site
+from podstead.web.response import Response
+from podstead.web.routes import REST, route
+
+_MAX_BYTES: Final = 16 * 1024 * 1024
+_OVERHEAD_BYTES: Final = 2048
+
+_Key = tuple[str, str, str, str]
+
+
+class PageCache:
+    """Keeps the newest pages of one worker."""
+
+    def __init__(self, data_version: Callable[[], int | None]) -> None:
+        """``data_version`` is that of the store: it changes with every commit."""
+        self._data_version = data_version
+        self._cached: BoundedCache[_Key, tuple[int, Response]] = BoundedCache(_MAX_BYTES)
+
+    def get(self, page: PageRequest) -> Response | None:
+        """The page for this request, if it would be the same again."""
+        cached = self._cached.get(_key(page)) if page.notice is None else None
+        if cached is None or cached[0] != self._data_version():
+            return None
+        return replace(cached[1], headers=[*cached[1].headers])
+
+    def begin(self) -> int | None:
+        """The state of the store before a page is made, for :meth:`put`."""
+        return self._data_version()
+
+    def put(self, page: PageRequest, response: Response, *, begun: int | None) -> None:
+        """Keep a page, unless there was a write while it was made."""
+        if begun is None or begun != self._data_version() or page.notice is not None:
+            return
+        if response.status == 200 and isinstance(response.body, bytes):
+            cached = replace(response, headers=[*response.headers])
+            weight = len(response.body) + _OVERHEAD_BYTES
+            self._cached.put(_key(page), (begun, cached), weight=weight)
+
+
+def _key(page: PageRequest) -> _Key:
+    # The token belongs to one session of one person; the public has none.
+    session = "" if page.person is None else page.person.csrf_token
+    return session, page.request.method, page.address, page.texts.language
+
+
+ROWS: Final = 200
+"""How many members a page has; the next ones follow when it is scrolled."""
+_MAX_FILTER_CHARACTERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The head of a column: where a click leads, and how the list is sorted by it now."""
+
+    title: str
+    address: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What of the container is shown, as the query says."""
+
+    sorting: Sorting
+    filter: str
+    grid: bool
+    start: int
+
+    @classmethod
+    def of(cls, page: PageRequest) -> Shown:
+        """Raises BadRequest."""
+        start = page.query_text("from")
+        return cls(
+            Sorting.of(page.query_text("sort")),
+            page.query_text("filter")[:_MAX_FILTER_CHARACTERS].strip(),
+            page.query_text("view") == "grid",
+            int(start) if start.isdecimal() and len(start) < 7 else 0,
+        )
+
+    def query(
+        self, *, sorting: Sorting | None = None, grid: bool | None = None, start: int = 0
+    ) -> str:
+        """The query of the page that differs in this."""
+        sorting = sorting or self.sorting
+        grid = self.grid if grid is None else grid
+        fields = {
+            "sort": "" if sorting == Sorting() else sorting.text,
+            "filter": self.filter,
+            "view": "grid" if grid else "",
+            "from": str(start) if start else "",
+        }
+        given = {name: value for name, value in fields.items() if value}
+        return f"?{urlencode(given)}" if given else "?"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPage:
+    """Lists the members of a container."""
+
+    site: Site
+    lists: MemberLists
+    reach: MemberAudiences
+    authors: ChangeAuthors
+    storage_notes: StorageNotes
+    page_cache: PageCache
+
+    async def get(self, page: PageRequest, target: ResourcePath) -> Response:
+        """The page, or with ``part=rows`` only the rows. Raises NotAuthenticated, AccessDenied,
+        NotFound, BadRequest."""
+        page_cache = self.page_cache.get(page)
+        if page_cache is not None:
+            return page_cache
+        begun = self.page_cache.begin()
+        shown = Shown.of(page)
+        members, request = await self.lists.read(page, target)
+        sorted_members = (
+            members.matching(shown.filter, shown.sorting)
+            if shown.filter
+            else members.sorted(shown.sorting)
+            if members.is_complete
+            else members.all
+        )
+        part = sorted_members[shown.start : shown.start + ROWS]
+        following = shown.start + ROWS
+        more = shown.query(start=following) if following < len(sorted_members) else None
+        may = _may(request, members)
+        only_rows = page.query_text("part") == "rows"
+        reaches = await self.reach.of(page.identity, [member.metadata for member in part])
+        listed = request.grant is not None and request.grant.public_may_read
+        response = self.site.page(
+            page,
+            "files/rows.html" if only_rows else "files/container.html",
+            target=target,
+            name=shown_name(target),
+            breadcrumb=breadcrumb(target),
+            rows=await self._rows(page, part, reaches, grid=shown.grid, listed=listed),
+            shows_closed_names=listed and set(reaches.values()) != {Audience.EVERYONE},
+            icons=ICONS,
+            shown=shown,
+            more=more,
+            total=len(sorted_members),
+            is_complete=members.is_complete,
+            columns=_columns(shown),
+            storage=None
+            if only_rows or not may["may_append"]
+            else await self.storage_notes.of(page, target),
+            **may,
+        )
+        if request.cacheable:
+            self.page_cache.put(page, response, begun=begun)
+        return response
+
+    async def _rows(
+        self,
+        page: PageRequest,
+        members: Sequence[Member],
+        reaches: Mapping[ResourcePath, Audience | None],
+        *,
+        grid: bool,
+        listed: bool,
+    ) -> Sequence[Markup]:
+        """``listed`` if everyone may see what is in the container."""
+        stored = [member.metadata for member in members]
+        person = page.person
+        owns = person is not None and any(
+            member.path.startswith(pod) for pod in person.pods for member in members[:1]
+        )
+        authors = (
+            {}
+            if grid
+            else _shown_authors(
+                await self.authors.of(stored), reaches, page.person, self.site.base_url
+            )
+        )
+        writer = RowWriter(
+            grid=grid,
+            owns=owns,
+            reaches=reaches,
+            authors=authors,
+            everyone_lists=listed,
+        )
+        return [writer.row(member) for member in members]
+
+
+def _shown_authors(
+    authors: Mapping[ResourcePath, str],
+    reaches: Mapping[ResourcePath, Audience | None],
+    person: Person | None,
+    base_url: str,
+) -> Mapping[ResourcePath, str]:
+    """Who changed each member last, told to the person who did and to those who know its rules."""
+    own = None if person is None else person.web_id
+    return {
+        path: shown_agent(author, own=own, base_url=base_url)
+        for path, author in authors.items()
+        if author == own or reaches[path] not in {None, Audience.EVERYONE}
+    }
+
+
+def _columns(shown: Shown) -> dict[str, Column]:
+    current = shown.sorting
+    states = {False: "ascending", True: "descending"}
+    return {
+        order.value: Column(
+            order.value,
+            shown.query(sorting=current.by(order)),
+            states[current.descending] if order is current.order else "none",
+        )
+        for order in Order
+    }
+
+
+def _may(request: ResourceRequest, members: Members) -> dict[str, Any]:
+    grant = request.grant
+    return {
+        "may_append": grant is not None and grant.allows(Mode.APPEND),
+        "may_write": grant is not None and grant.allows(Mode.WRITE),
+        "may_control": grant is not None and grant.allows(Mode.CONTROL),
+        "is_storage": members.container.kind is ResourceKind.STORAGE,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class FilesPage:
+    """Leads to the page for the kind of the resource."""
+
+    containers: ContainerPage
+    documents: DocumentPage
+
+    async def _home(self, page: PageRequest) -> Response:
+        """Leads to the person's pod. Raises NotAuthenticated, NotFound."""
+        if not page.signed_in().pods:
+            return see_other(SHARED)  # a visitor, who has an identity elsewhere
+        return see_other(files_url(_first_pod(page)))
+
+    @route(addresses.FILES + REST, "GET")
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound."""
+        target = page.target
+        if target == ROOT:
+            return await self._home(page)
+        if is_container(target):
+            try:
+                return await self.containers.get(page, target)
+            except (NotAuthenticated, AccessDenied):
+                # Somebody who may not know what is in the pod may still read its profile.
+                return await self.documents.get(page, description_of(target))
+        return await self.documents.get(page, target)
+
+
+def _first_pod(page: PageRequest) -> ResourcePath:
+    """The root of the person's pod. Raises NotAuthenticated, NotFound."""
+    pods = page.signed_in().pods
+    if not pods:
+        raise NotFound(WebCodes.NO_POD)
+    return pods[0]

@@ -1,1 +1,0 @@
-"""The provider over HTTP: protocol endpoints for applications, pages for people."""

@@ -1,1 +1,0 @@
-"""The operator's console, and the pages that one-time links lead to."""

@@ -1,0 +1,1 @@
+"""The endpoints of the identity provider for applications."""

@@ -1,1 +1,0 @@
-"""Pages about the person: their profile, activity, storage and security."""

@@ -1,1 +1,0 @@
-"""Renaming, moving, copying, deleting and downloading resources on pages."""

@@ -1,1 +1,0 @@
-"""The lists of what is shared with a person and by a person."""

@@ -1,1 +1,0 @@
-"""The pages on which people see, change and understand who has access."""

@@ -1,1 +1,0 @@
-"""Signing in to the pages, and out."""

@@ -1,1 +1,0 @@
-"""Uploads of files and folders to the pages."""

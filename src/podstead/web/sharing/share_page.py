@@ -1,0 +1,283 @@
+"""``/.pages/share/<path>``: who has access to a resource, and changing that in two steps.
+
+The first form leads to a preview of what it changes for whom; the form of the preview saves. Both
+carry the state of the rules that the person has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
+from podstead.core.identifiers import ResourcePath, is_container, parse_path, storage_root
+from podstead.core.identity import Identity
+from podstead.resources.sharing.access_requests import AccessRequest, AccessRequests
+from podstead.resources.sharing.documents import RulesChanged, RulesOutOfReach
+from podstead.resources.sharing.people import (
+    Contact,
+    Contacts,
+    NobodyFound,
+    PeopleDirectory,
+    UnusableIri,
+    agent_iri,
+)
+from podstead.resources.sharing.service import (
+    Consequence,
+    NeedsConfirmation,
+    OwnerLockedOut,
+    Preview,
+    SharingService,
+    SharingState,
+)
+from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind, agent, group
+from podstead.web.codes import WebCodes
+from podstead.web.forms import FormSubmission
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import breadcrumb, share_url, shown_name
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.formats import name_sort_key
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_, _
+from podstead.web.response import Response
+from podstead.web.routes import REST, route
+from podstead.web.sharing.views import (
+    NamesByReader,
+    WantedChange,
+    everyone_lists,
+    offered_role,
+    out_of_reach_page,
+    read_change,
+    read_kind,
+    role_choices,
+    scope_choices,
+    shown_entries,
+    shown_parts,
+    shown_role,
+    shown_rules,
+)
+
+add_notices(
+    Tone.DONE,
+    sharing_saved=N_("Saved."),
+)
+add_notices(
+    Tone.PROBLEM,
+    rules_changed=N_(
+        "Somebody else changed the access in the meantime, so nothing was saved. This is how it is "
+        "now."
+    ),
+)
+
+_OWNER_KEEPS = N_("The owner of a pod keeps full access, so this cannot be saved.")
+_NOT_CONFIRMED = N_("Tick the box to confirm that you give up managing this.")
+_NOBODY = N_(
+    "Nobody was found. Type the name of a pod on this server, a WebID, or an e-mail address that "
+    "their public profile names."
+)
+_NO_WEB_ID = N_("This is not a WebID: one looks like https://name.example/profile#me.")
+_TOO_MANY = N_("You have looked for many people. Try again later, or use a WebID.")
+
+
+@dataclass(frozen=True, slots=True)
+class SharePage:
+    """Shows who has access to a resource, previews changes and saves them."""
+
+    site: Site
+    sharing: SharingService
+    people: PeopleDirectory
+    requests: AccessRequests
+    contacts: Contacts
+    names: NamesByReader
+
+    @route(addresses.SHARE + REST, "GET")
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound."""
+        target = page.target
+        try:
+            state = await self.sharing.view(page.identity, target)
+        except RulesOutOfReach as error:
+            return out_of_reach_page(self.site.renderer, page, error)
+        return await self._list(page, state)
+
+    @route(addresses.SHARE + REST, "POST")
+    async def post(self, page: PageRequest) -> Response:
+        """The preview of a change, or the change itself. Raises NotAuthenticated, AccessDenied,
+        NotFound, BadRequest."""
+        sent = await page.form()
+        target, token = page.target, sent.text("token")
+        try:
+            change = read_change(sent, await self._grantee(page, sent))
+        except (NobodyFound, UnusableIri, RateLimited) as error:
+            state = await self.sharing.view(page.identity, target)
+            return await self._list(page, state, error=error, typed=sent.text("who"))
+        edit = change.edit(target)
+        try:
+            if sent.text("step") != "save":
+                preview = await self.sharing.preview(page.identity, target, edit, token)
+                return await self._preview(page, change, token, preview)
+            confirmed = sent.ticked("confirmed")
+            try:
+                await self.sharing.save(page.identity, target, edit, token, confirmed=confirmed)
+            except (OwnerLockedOut, NeedsConfirmation) as error:
+                preview = await self.sharing.preview(page.identity, target, edit, token)
+                return await self._preview(page, change, token, preview, refused=error)
+        except RulesChanged:
+            return self.site.see_other(share_url(target), Notice("rules-changed"))
+        await self._answered(page, change)
+        return self.site.see_other(share_url(target), Notice("sharing-saved"))
+
+    # --- steps ----------------------------------------------------------------------------
+
+    async def _grantee(self, page: PageRequest, sent: FormSubmission) -> Grantee | None:
+        """Whom a form is about: an entry of the list, or somebody whom the person typed."""
+        if sent.text("change") in ("stop", "resume"):
+            return None
+        match read_kind(sent):
+            case GranteeKind.EVERYONE:
+                return EVERYONE
+            case GranteeKind.AUTHENTICATED:
+                return AUTHENTICATED
+            case GranteeKind.GROUP:
+                return group(agent_iri((sent.text("grantee") or sent.text("who")).strip()))
+            case GranteeKind.AGENT:
+                known = sent.text("grantee")
+                if known:
+                    return agent(agent_iri(known))
+                return agent(await self.people.find(_identity(page), sent.text("who")))
+
+    async def _answered(self, page: PageRequest, change: WantedChange) -> None:
+        """Remove the request that a change answers. The access has been granted, so a failure to
+        remove it is none of the change."""
+        if not change.request or page.identity is None or change.grantee is None:
+            return
+        try:
+            notification = parse_path(change.request.encode())
+            request = await self.requests.read(page.identity, notification)
+            if request is not None and request.actor == change.grantee.iri:
+                await self.requests.answer(page.identity, request, allowed=True)
+        except RequestRefused:
+            return
+
+    async def _pending(self, page: PageRequest, target: ResourcePath) -> list[AccessRequest]:
+        """The requests for access to a resource, if the person may read the inbox."""
+        storage = storage_root(target)
+        if page.identity is None or storage is None:
+            return []
+        try:
+            found = await self.requests.pending(page.identity, storage)
+        except RequestRefused:
+            return []
+        return [request for request in found if request.resource == target]
+
+    async def _list(
+        self,
+        page: PageRequest,
+        state: SharingState,
+        *,
+        error: RequestRefused | None = None,
+        typed: str = "",
+    ) -> Response:
+        access = state.access
+        target = access.resource
+        owner = access.owner
+        names = await self.names.of(page.identity, (each.grantee for each in access.entries))
+        return self.site.page(
+            page,
+            "sharing/share.html",
+            status=200 if error is None else 400,
+            target=target,
+            name=shown_name(target),
+            breadcrumb=breadcrumb(target),
+            token=state.token,
+            is_folder=is_container(target),
+            owner=None if owner is None else names.iri(owner),
+            owner_iri=owner,
+            is_own=owner is not None and page.person is not None and page.person.web_id == owner,
+            entries=shown_entries(state, names),
+            rules=shown_rules(access.special),
+            everyone_lists=everyone_lists(state),
+            inherited_from=access.inherited_from,
+            folder=None if access.inherited_from is None else shown_name(access.inherited_from),
+            can_inherit=state.can_inherit,
+            roles=role_choices(),
+            scopes=scope_choices(target),
+            requests=[
+                (
+                    request,
+                    names.iri(request.actor),
+                    shown_role(request.modes),
+                    offered_role(request.modes),
+                )
+                for request in await self._pending(page, target)
+            ],
+            contacts=await self._contacts_of(page),
+            error=None if error is None else _text_of(error),
+            typed=typed,
+        )
+
+    async def _contacts_of(self, page: PageRequest) -> Sequence[Contact]:
+        if page.identity is None:
+            return ()
+        sort_key = name_sort_key()
+        found = await self.contacts.of(page.identity)
+        return sorted(found, key=lambda each: (sort_key(each.name), each.iri))
+
+    async def _preview(
+        self,
+        page: PageRequest,
+        change: WantedChange,
+        token: str,
+        preview: Preview,
+        *,
+        refused: RequestRefused | None = None,
+    ) -> Response:
+        target = page.target
+        consequences = preview.consequences
+        owner_loses = Consequence.OWNER_LOSES in consequences
+        differences = (*preview.here, *preview.inside)
+        names = await self.names.of(page.identity, (each.grantee for each in differences))
+        texts = [_OWNER_KEEPS] if owner_loses else []
+        if isinstance(refused, NeedsConfirmation):
+            texts.append(_NOT_CONFIRMED)
+        return self.site.page(
+            page,
+            "sharing/preview.html",
+            status=200 if refused is None else 409,
+            target=target,
+            name=shown_name(target),
+            breadcrumb=breadcrumb(target),
+            token=token,
+            fields=change.fields(),
+            parts=shown_parts(preview, names),
+            changes_anything=preview.changes_anything,
+            gets_own_rules=Consequence.GETS_OWN_RULES in consequences,
+            stops=change.action == "stop",
+            loses_own_rules=Consequence.LOSES_OWN_RULES in consequences,
+            everyone_can_change=Consequence.EVERYONE_CAN_CHANGE in consequences,
+            profile_hidden=Consequence.PROFILE_HIDDEN in consequences,
+            loses_control=Consequence.LOSES_CONTROL in consequences,
+            can_save=not owner_loses,
+            problems=[_(text) for text in texts],
+            members=preview.members,
+            reached=[shown_name(path) for path in preview.members.inheriting],
+            is_folder=is_container(target),
+        )
+
+
+def _identity(page: PageRequest) -> Identity:
+    identity = page.identity
+    if identity is None:
+        raise NotAuthenticated(WebCodes.SIGN_IN_FIRST)
+    return identity
+
+
+def _text_of(error: RequestRefused) -> str:
+    match error:
+        case UnusableIri():
+            return _(_NO_WEB_ID)
+        case RateLimited():
+            return _(_TOO_MANY)
+        case _:
+            return _(_NOBODY)

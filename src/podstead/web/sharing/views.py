@@ -1,0 +1,493 @@
+"""What the templates of the sharing pages show, and what their forms send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from podstead.core.errors import BadRequest
+from podstead.core.identifiers import ResourcePath, is_container
+from podstead.core.identity import Identity
+from podstead.rdf.graph import Iri, Object
+from podstead.resources.sharing.access_requests import AccessAnswer
+from podstead.resources.sharing.documents import Edit, Inheritance, RulesOutOfReach
+from podstead.resources.sharing.people import GroupNames
+from podstead.resources.sharing.preview import Difference
+from podstead.resources.sharing.service import Preview, SharingState
+from podstead.wac.acl import local_path
+from podstead.wac.modes import NO_MODES, Mode, Modes
+from podstead.wac.sharing.access import AccessEntry, Cause, Reason, Scope
+from podstead.wac.sharing.editing import AccessChange
+from podstead.wac.sharing.rules import (
+    EVERYONE,
+    ROLE_MODES,
+    AccessRule,
+    Grantee,
+    GranteeKind,
+    Peculiarity,
+    Role,
+    agent,
+    role_of,
+)
+from podstead.web.codes import WebCodes
+from podstead.web.forms import FormSubmission
+from podstead.web.pages.addresses import shown_name
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
+from podstead.web.response import Response
+
+ROLES: Final = {
+    Role.VIEW: N_("Can view"),
+    Role.ADD: N_("Can view and add"),
+    Role.EDIT: N_("Can edit"),
+    Role.MANAGE: N_("Can manage"),
+}
+SCOPES: Final = {
+    Scope.BOTH: N_("This folder and everything inside"),
+    Scope.THIS: N_("This folder only"),
+    Scope.INSIDE: N_("Everything inside"),
+}
+MODES: Final = {
+    Mode.READ: N_("view"),
+    Mode.APPEND: N_("add"),
+    Mode.WRITE: N_("change and delete"),
+    Mode.CONTROL: N_("change who has access"),
+}
+
+_CLAUSES: Final = {
+    "everyone-view": N_("Everyone can view"),
+    "everyone-add": N_("Everyone can view and add"),
+    "everyone-edit": N_("Everyone can edit"),
+    "everyone-manage": N_("Everyone can manage"),
+    "everyone-other": N_("Everyone can do only this: %(modes)s"),
+    "authenticated-view": N_("Anyone who is signed in can view"),
+    "authenticated-add": N_("Anyone who is signed in can view and add"),
+    "authenticated-edit": N_("Anyone who is signed in can edit"),
+    "authenticated-manage": N_("Anyone who is signed in can manage"),
+    "authenticated-other": N_("Anyone who is signed in can do only this: %(modes)s"),
+    "group-view": N_("The members of %(name)s can view"),
+    "group-add": N_("The members of %(name)s can view and add"),
+    "group-edit": N_("The members of %(name)s can edit"),
+    "group-manage": N_("The members of %(name)s can manage"),
+    "group-other": N_("The members of %(name)s can do only this: %(modes)s"),
+    "agent-view": N_("%(name)s can view"),
+    "agent-add": N_("%(name)s can view and add"),
+    "agent-edit": N_("%(name)s can edit"),
+    "agent-manage": N_("%(name)s can manage"),
+    "agent-other": N_("%(name)s can do only this: %(modes)s"),
+}
+
+_ONLY_ADDING: Final = frozenset({Mode.APPEND})
+_ADDING: Final = {
+    "everyone-other": N_("Everyone can add something, but not view it"),
+    "authenticated-other": N_("Anyone who is signed in can add something, but not view it"),
+    "group-other": N_("The members of %(name)s can add something, but not view it"),
+    "agent-other": N_("%(name)s can add something, but not view it"),
+}
+"""For those who may do nothing but add, as to an inbox."""
+
+_PECULIARITIES: Final = {
+    Peculiarity.NO_EFFECT: N_("has no effect here"),
+    Peculiarity.ORIGINS: N_("names applications"),
+    Peculiarity.OTHER_RESOURCE: N_("names another resource"),
+    Peculiarity.UNKNOWN_CLASS: N_("names a kind of people that this server does not know"),
+    Peculiarity.UNKNOWN_MODE: N_("names a permission that this server does not know"),
+    Peculiarity.FURTHER_STATEMENTS: N_("states something else besides"),
+    Peculiarity.DESCRIPTION: N_("lets people read the profile, but not the list of what is here"),
+}
+
+_GRANTED: Final = {
+    GranteeKind.EVERYONE: N_("The rules of “%(folder)s” allow it to everyone."),
+    GranteeKind.AUTHENTICATED: N_("The rules of “%(folder)s” allow it to anyone who is signed in."),
+    GranteeKind.GROUP: N_(
+        "The rules of “%(folder)s” allow it to the group %(name)s, of which this person is a "
+        "member."
+    ),
+    GranteeKind.AGENT: N_("The rules of “%(folder)s” allow it to %(name)s."),
+}
+_OWNS: Final = N_("This person owns the pod, and owners can always change who has access.")
+_OTHER_APPLICATIONS: Final = N_(
+    "The rules of “%(folder)s” allow it only through other applications: %(origins)s."
+)
+_NO_RULE: Final = N_("No rule of “%(folder)s” allows it.")
+
+_CUSTOMARY_FRAGMENTS: Final = frozenset({"", "it", "me", "this"})
+"""Fragments that say nothing about what they identify."""
+
+
+class Names:
+    """What agents, groups and folders are called on the pages."""
+
+    def __init__(self, base_url: str, groups: Mapping[str, str] | None = None) -> None:
+        """``groups`` are the names that groups state themselves, by IRI."""
+        self._base_url = base_url
+        self._groups = {} if groups is None else groups
+
+    def grantee(self, grantee: Grantee) -> str:
+        """A short name; the IRI is shown beside it where it matters who exactly is meant."""
+        match grantee.kind:
+            case GranteeKind.EVERYONE:
+                return _("Everyone")
+            case GranteeKind.AUTHENTICATED:
+                return _("Anyone who is signed in")
+            case GranteeKind.GROUP:
+                return self.group(grantee.iri)
+            case GranteeKind.AGENT:
+                return self.iri(grantee.iri)
+
+    def group(self, iri: str) -> str:
+        """The name that a group states itself; else the last part of its address."""
+        return self._groups.get(iri) or _last_part(iri)
+
+    def iri(self, iri: str) -> str:
+        """The name of the pod for its owner; else the IRI itself, so that nobody can choose to be
+        called like somebody else."""
+        document, _separator, fragment = iri.partition("#")
+        path = local_path(document, self._base_url)
+        if path is not None and fragment == "me" and path.count("/") == 2 and path.endswith("/"):
+            return shown_name(path)
+        return iri
+
+    def sentence(self, entry: AccessEntry) -> str:
+        """What somebody can do, and why."""
+        clause = self.clause(entry)
+        if entry.inherited_from is None:
+            return f"{clause}."
+        return _(
+            "%(clause)s, because the folder “%(folder)s” says so.",
+            clause=clause,
+            folder=shown_name(entry.inherited_from),
+        )
+
+    def clause(self, entry: AccessEntry) -> str:
+        """What somebody can do."""
+        return _(
+            _ADDING[entry.sentence.id]
+            if entry.modes == _ONLY_ADDING and entry.sentence.id in _ADDING
+            else _CLAUSES[entry.sentence.id],
+            name=self.grantee(entry.grantee),
+            modes=shown_modes(entry.modes),
+        )
+
+    def reason(self, reason: Reason, folder: ResourcePath) -> str:
+        """Why a mode is granted or not, by the rules of a folder."""
+        name = shown_name(folder)
+        match reason.cause:
+            case Cause.OWNER:
+                return _(_OWNS)
+            case Cause.ORIGIN if reason.rule is not None:
+                origins = reason.rule.authorization.origins
+                return _(_OTHER_APPLICATIONS, folder=name, origins=", ".join(sorted(origins)))
+            case Cause.RULE if reason.grantee is not None:
+                who = self.grantee(reason.grantee)
+                return _(_GRANTED[reason.grantee.kind], folder=name, name=who)
+            case _:
+                return _(_NO_RULE, folder=name)
+
+
+@dataclass(frozen=True, slots=True)
+class NamesByReader:
+    """Gives each person the names that this person may read."""
+
+    base_url: str
+    groups: GroupNames
+
+    async def of(self, person: Identity | None, grantees: Iterable[Grantee]) -> Names:
+        """The names of these grantees, and of agents and folders. Raises ServerTrouble."""
+        groups = {each.iri for each in grantees if each.kind is GranteeKind.GROUP}
+        return Names(self.base_url, await self.groups.of(person, sorted(groups)))
+
+
+def _last_part(iri: str) -> str:
+    document, _separator, fragment = iri.partition("#")
+    if fragment not in _CUSTOMARY_FRAGMENTS:
+        return unquote(fragment)
+    return unquote(urlsplit(document).path.rstrip("/").rpartition("/")[2]) or iri
+
+
+def shown_modes(modes: Modes) -> str:
+    """Modes as a list of words, without those that others include."""
+    listed = [
+        mode
+        for mode in MODES
+        if mode in modes and not (mode is Mode.APPEND and Mode.WRITE in modes)
+    ]
+    return ", ".join(_(MODES[mode]) for mode in listed)
+
+
+def shown_role(modes: Modes) -> str:
+    """What somebody with these modes can do, in short."""
+    role = role_of(modes)
+    if role is None:
+        return _("No access")
+    if role is Role.OTHER:
+        return _("Only: %(modes)s", modes=shown_modes(modes))
+    return _(ROLES[role])
+
+
+def shown_peculiarities(peculiarities: Iterable[Peculiarity]) -> str:
+    """Why a rule is not edited."""
+    return ", ".join(_(_PECULIARITIES[each]) for each in Peculiarity if each in peculiarities)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEntry:
+    """One line of the list of people with access."""
+
+    kind: str
+    iri: str
+    name: str
+    sentence: str
+    role: str | None
+    """The value of the choice; ``None`` if the modes are no role."""
+    role_text: str
+    scope: str
+    scope_text: str
+    is_owner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRule:
+    """A rule that is kept as it is."""
+
+    name: str
+    why: str
+    statements: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDifference:
+    """What changes for somebody."""
+
+    name: str
+    iri: str
+    before: str
+    after: str
+    gains: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPart:
+    """The differences on one part of a folder, or on a document."""
+
+    title: str
+    changes: Sequence[ShownDifference]
+    unchanged: int
+
+
+def shown_entries(state: SharingState, names: Names) -> list[ShownEntry]:
+    """Everybody with access by rules that can be edited; the owner is shown apart."""
+    owner = None if state.access.owner is None else agent(state.access.owner)
+    container = is_container(state.access.resource)
+    return [
+        _entry(entry, names, is_owner=entry.grantee == owner, container=container)
+        for entry in state.access.entries
+    ]
+
+
+def everyone_lists(state: SharingState) -> bool:
+    """Whether the resource is a container whose members everyone can see."""
+    return is_container(state.access.resource) and any(
+        entry.grantee == EVERYONE and Mode.READ in entry.modes and entry.scope.includes_this
+        for entry in state.access.entries
+    )
+
+
+def _entry(entry: AccessEntry, names: Names, *, is_owner: bool, container: bool) -> ShownEntry:
+    return ShownEntry(
+        kind=entry.grantee.kind.value,
+        iri=entry.grantee.iri,
+        name=names.grantee(entry.grantee),
+        sentence=names.sentence(entry),
+        role=entry.role.value if entry.role in ROLE_MODES else None,
+        role_text=shown_role(entry.modes),
+        scope=entry.scope.value,
+        scope_text=_(SCOPES[entry.scope]) if container else "",
+        is_owner=is_owner,
+    )
+
+
+def shown_rules(rules: Sequence[AccessRule]) -> list[ShownRule]:
+    """The rules that are kept, with all their statements."""
+    return [
+        ShownRule(
+            name=(rule.name or "").partition("#")[2] or (rule.name or ""),
+            why=shown_peculiarities(rule.peculiarities),
+            statements=[
+                (_short(predicate), _short(each))
+                for predicate, objects in rule.description.items()
+                for each in objects
+            ],
+        )
+        for rule in rules
+    ]
+
+
+def shown_parts(preview: Preview, names: Names) -> list[ShownPart]:
+    """What changes, in one part if the folder and its contents change alike."""
+    if not preview.inside:
+        return [_part("", preview.here, names)]
+    if preview.here == preview.inside:
+        return [_part(_(SCOPES[Scope.BOTH]), preview.here, names)]
+    return [
+        _part(_(SCOPES[Scope.THIS]), preview.here, names),
+        _part(_(SCOPES[Scope.INSIDE]), preview.inside, names),
+    ]
+
+
+def _part(title: str, differences: Sequence[Difference], names: Names) -> ShownPart:
+    changes = [
+        ShownDifference(
+            name=names.grantee(each.grantee),
+            iri=each.grantee.iri,
+            before=shown_role(each.before),
+            after=shown_role(each.after),
+            gains=bool(each.after - each.before),
+        )
+        for each in differences
+        if each.is_change
+    ]
+    return ShownPart(title, changes, len(differences) - len(changes))
+
+
+def role_choices() -> list[tuple[str, str]]:
+    """The roles, for a choice."""
+    return [(role.value, _(text)) for role, text in ROLES.items()]
+
+
+def scope_choices(target: ResourcePath) -> list[tuple[str, str]]:
+    """What a role can be about, for a choice; none for a document."""
+    if not is_container(target):
+        return []
+    return [(scope.value, _(text)) for scope, text in SCOPES.items()]
+
+
+def offered_role(modes: Modes) -> str:
+    """The role to offer for a request: to edit if it asks for that, and never to manage."""
+    return Role.EDIT.value if Mode.WRITE in modes else Role.VIEW.value
+
+
+def _short(term: Object) -> str:
+    """A term as it is shown: the last part of well-known names, everything else in full."""
+    if not isinstance(term, Iri):
+        return term.value
+    for namespace in _NAMESPACES:
+        if term.value.startswith(namespace):
+            return term.value.removeprefix(namespace)
+    return term.value
+
+
+_NAMESPACES = (
+    "http://www.w3.org/ns/auth/acl#",
+    "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """An answer to a request of the person."""
+
+    answer: AccessAnswer
+    actor: str
+    role_text: str
+    name: str
+
+
+def shown_answer(answer: AccessAnswer, names: Names) -> ShownAnswer:
+    """An answer in the language of the current request."""
+    return ShownAnswer(
+        answer, names.iri(answer.actor), shown_role(answer.modes), shown_name(answer.resource)
+    )
+
+
+def out_of_reach_page(
+    renderer: PageRenderer, page: PageRequest, error: RulesOutOfReach
+) -> Response:
+    """The page that names the folder whose rules apply to the page's resource."""
+    return renderer.page(
+        page,
+        "sharing/out_of_reach.html",
+        target=page.target,
+        name=shown_name(page.target),
+        folder=shown_name(error.folder),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WantedChange:
+    """One form of the sharing page, with the grantee found.
+
+    ``action`` is ``set``, ``remove``, ``stop`` (inheriting) or ``resume``. ``was`` is the scope of
+    the entry that is changed; ``None`` for a new one. ``request`` is the notification of a request
+    for access that the change answers.
+    """
+
+    action: str
+    grantee: Grantee | None = None
+    role: Role = Role.VIEW
+    scope: Scope = Scope.BOTH
+    was: Scope | None = None
+    request: str = ""
+
+    def fields(self) -> dict[str, str]:
+        """The fields of a form that wants the same."""
+        fields = {"change": self.action, "role": self.role.value, "scope": self.scope.value}
+        if self.grantee is not None:
+            fields |= {"kind": self.grantee.kind.value, "grantee": self.grantee.iri}
+        if self.was is not None:
+            fields["was"] = self.was.value
+        if self.request:
+            fields["request"] = self.request
+        return fields
+
+    def edit(self, target: ResourcePath) -> Edit:
+        """The edit of the rules of a resource."""
+        if self.action == "stop":
+            return Edit(inheritance=Inheritance.STOP)
+        if self.action == "resume":
+            return Edit(inheritance=Inheritance.RESUME)
+        if self.grantee is None:
+            raise BadRequest(WebCodes.GRANTEE_MISSING)
+        scope = self.scope if is_container(target) else Scope.THIS
+        was = self.was if is_container(target) else None
+        modes = NO_MODES if self.action == "remove" else ROLE_MODES[self.role]
+        if self.action == "remove":
+            scope = was or scope
+        here = _modes(modes, now=scope.includes_this, before=bool(was and was.includes_this))
+        inside = _modes(modes, now=scope.includes_inside, before=bool(was and was.includes_inside))
+        return Edit((AccessChange(self.grantee, here=here, inside=inside),))
+
+
+def read_change(sent: FormSubmission, grantee: Grantee | None) -> WantedChange:
+    """The change that a form asks for. Raises BadRequest."""
+    action = sent.text("change")
+    if action not in ("set", "remove", "stop", "resume"):
+        raise BadRequest(WebCodes.CHANGE_MISSING)
+    try:
+        role = Role(sent.text("role") or Role.VIEW.value)
+        scope = Scope(sent.text("scope") or Scope.BOTH.value)
+        was = Scope(sent.text("was")) if sent.text("was") else None
+    except ValueError as error:
+        raise BadRequest(WebCodes.NO_SUCH_ROLE) from error
+    if role not in ROLE_MODES:
+        raise BadRequest(WebCodes.NO_SUCH_ROLE)
+    return WantedChange(action, grantee, role, scope, was, sent.text("request"))
+
+
+def read_kind(sent: FormSubmission) -> GranteeKind:
+    """Whom the form is about. Raises BadRequest."""
+    try:
+        return GranteeKind(sent.text("kind") or GranteeKind.AGENT.value)
+    except ValueError as error:
+        raise BadRequest(WebCodes.NO_SUCH_PEOPLE) from error
+
+
+def _modes(modes: Modes, *, now: bool, before: bool) -> Modes | None:
+    """The modes for one part: the new ones where the entry applies now, none where it no longer
+    does, and ``None`` where it never did."""
+    if now:
+        return modes
+    return NO_MODES if before else None

@@ -1,0 +1,322 @@
+"""Signs browsers in to accounts: a factor is verified, and a session begins (A-58, A-61)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.clock import Clock
+from podstead.core.errors import NotAuthenticated
+from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.idp import sign_in
+from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.mail_queue import MailQueue
+from podstead.idp.passwords import is_common
+from podstead.idp.records import Account, BrowserSession
+from podstead.idp.sessions import LASTING_S, OpenSession, Sessions
+from podstead.idp.sign_in import (
+    MARK_S,
+    AccountDisabled,
+    KnownBrowsers,
+    PasswordSignIn,
+    SignInFailed,
+)
+from podstead.idp.two_factor.second_step import SecondStep
+from podstead.idp.two_factor.service import TwoFactors
+from podstead.storage.protocol import RateCounters
+from podstead.storage.record_store import Versioned
+from podstead.web.browsers import json_response, see_other
+from podstead.web.forms import FormSubmission
+from podstead.web.limits import address_key, take
+from podstead.web.pages.cookies import KNOWN, SESSION, Cookies, Notice, Tone, add_notices
+from podstead.web.pages.request import PageRequest, Person, SignedInBy
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_
+from podstead.web.request import Request
+from podstead.web.response import HeaderField, Response
+
+PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
+
+
+add_notices(
+    Tone.DONE,
+    sign_in_method_removed=N_(
+        "The key or passkey that you signed in with has been removed, so this browser is signed "
+        "out as well."
+    ),
+)
+add_notices(
+    Tone.PROBLEM,
+    too_many_codes=N_("Too many wrong codes. Type your password again."),
+    wrong=N_("The name or the password is wrong. Check both and try again."),
+    disabled=N_("This account is disabled. Ask the operator of this server."),
+    wrong_code=N_("The code is wrong or was used already. Wait for the next one."),
+)
+
+SECOND_FACTOR_PATH: Final = "/idp/second-factor"
+SET_UP_PATH: Final = "/idp/second-factor/set-up"
+
+
+class SecondFactorNeeded(NotAuthenticated):
+    """The password is right, and the account needs a second factor as well."""
+
+    def __init__(self, path: str) -> None:
+        """``path`` is where the sign-in continues."""
+        super().__init__("The account needs a second factor besides the password")
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True)
+class SignedInHere:
+    """A session that began with this request, and the headers that store it in the browser."""
+
+    session: BrowserSession
+    cookies: tuple[HeaderField, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSignIn:
+    """Verifies the password in a form, and begins sessions."""
+
+    site: Site
+    passwords: PasswordSignIn
+    known_browsers: KnownBrowsers
+    sessions: Sessions
+    queue: MailQueue
+    two_factors: TwoFactors
+    steps: SecondStep
+
+    async def by_password(
+        self, page: PageRequest, sent: FormSubmission, *, path: str, uid: str = ""
+    ) -> SignedInHere:
+        """Sign in with the name and password in a form, to continue at ``path``, or in the
+        interaction ``uid``. Raises SignInFailed, SecondFactorNeeded, RateLimited, BadRequest."""
+        account = await self._verified(
+            page, typed_login(sent), sent.text("password"), AuditEvent.SIGNED_IN
+        )
+        password, lasting = sent.text("password"), sent.ticked("remember")
+        await self.check_second_factor(
+            account,
+            browser=page.browser,
+            lasting=lasting,
+            path=path,
+            uid=uid,
+            password=password,
+        )
+        return await self.begin(page, account, lasting=lasting, password=password)
+
+    async def check_second_factor(
+        self,
+        account: Versioned[Account],
+        *,
+        browser: str,
+        path: str,
+        lasting: bool = False,
+        uid: str = "",
+        password: str = "",
+        by_recovery: bool = False,
+    ) -> None:
+        """Before a session begins for somebody who has given the right password. Raises
+        SecondFactorNeeded, and then the browser continues the sign-in at its address."""
+        found = await self.two_factors.of(account.value.account_id)
+        if found.enough_for_password:
+            return
+        await self.steps.begin(
+            account.value,
+            browser=browser,
+            lasting=lasting,
+            path=path,
+            uid=uid,
+            common_password=is_common(password),
+            by_recovery=by_recovery,
+        )
+        raise SecondFactorNeeded(SET_UP_PATH if found.missing else SECOND_FACTOR_PATH)
+
+    def second_step(self, page: PageRequest, needed: SecondFactorNeeded) -> Response:
+        """For browsers, a redirect to the page of the second step; for programs, its URL."""
+        if page.wants_page:
+            return see_other(needed.path)
+        body = {
+            "error": "second_factor_required",
+            "error_description": str(needed),
+            "location": self.site.base_url + needed.path,
+        }
+        return json_response(401, body)
+
+    async def confirm(self, page: PageRequest, owner: OpenSession, password: str) -> None:
+        """Verify that the person who is signed in knows the password. Raises SignInFailed,
+        RateLimited."""
+        await self._verified(
+            page,
+            owner.account.pod,
+            password,
+            AuditEvent.PASSWORD_CONFIRMED,
+            owner.session,
+        )
+
+    async def begin(
+        self,
+        page: PageRequest,
+        account: Versioned[Account],
+        *,
+        lasting: bool,
+        factor: str = PASSWORD,
+        amr: tuple[str, ...] | None = None,
+        restricted: bool = False,
+        sign_in_method: str = "",
+        password: str = "",
+        common_password: bool = False,
+    ) -> SignedInHere:
+        """Begin a session for an account whose factor was just verified, or just chosen.
+
+        For a factor other than a password, ``amr`` is what tokens say about it, and
+        ``sign_in_method`` its entry (:mod:`podstead.idp.sign_in_methods`); it is ``restricted`` if
+        it is a weaker one (A-130). ``password`` is the password as typed. A person who has asked to
+        stay signed in stays so when they sign in again."""
+        before = page.open_session
+        goes_on = before is not None and before.session.account_id == account.value.account_id
+        lasting = lasting or (goes_on and before is not None and before.session.lasting)
+        begun = await self.sessions.begin(
+            account,
+            factor=factor,
+            amr=amr or (sign_in.PASSWORD if factor == PASSWORD else ()),
+            lasting=lasting,
+            user_agent=page.user_agent,
+            instead_of=page.open_session,
+            restricted=restricted,
+            sign_in_method=sign_in_method,
+            common_password=common_password or is_common(password),
+        )
+        cookies = [self.site.cookies.set(SESSION, begun.secret, LASTING_S if lasting else None)]
+        marked = self.site.cookies.marks(page.request)
+        if not goes_on and self.known_browsers.device(marked, account.value) is None:
+            await self.queue.new_browser(account.value, page.source)
+        marks = self.known_browsers.signed_in(marked, account.value)
+        if marks is not None and not restricted:
+            cookies.append(self.site.cookies.set(KNOWN, marks, MARK_S))
+        return SignedInHere(begun.session, tuple(cookies))
+
+    def succeeded(self, page: PageRequest, signed_in: SignedInHere, *, path: str) -> Response:
+        """For browsers, a redirect to a page; for programs, its URL (A-58)."""
+        if page.wants_page:
+            return see_other(path, *signed_in.cookies)
+        location = self.site.base_url + path
+        header = (b"location", location.encode("ascii"))
+        return json_response(200, {"location": location}, header, *signed_in.cookies)
+
+    def failed(
+        self,
+        page: PageRequest,
+        sent: FormSubmission,
+        error: SignInFailed,
+        *,
+        path: str,
+    ) -> Response:
+        """The form that was sent, again; the name that was typed is still there."""
+        if page.wants_page:
+            name = "disabled" if isinstance(error, AccountDisabled) else "wrong"
+            return self.site.see_other(path, Notice(name, typed_login(sent)))
+        description = (
+            str(error) if isinstance(error, AccountDisabled) else "Invalid username or password"
+        )
+        return json_response(401, {"error": "invalid_grant", "error_description": description})
+
+    async def _verified(
+        self,
+        page: PageRequest,
+        login: str,
+        password: str,
+        noted_as: AuditEvent,
+        session: BrowserSession | None = None,
+    ) -> Versioned[Account]:
+        signed_in = await self.passwords.verify(
+            login,
+            password,
+            address=page.source.network,
+            marks=self.site.cookies.marks(page.request),
+            session=session,
+            noted_as=noted_as,
+        )
+        return signed_in.stored
+
+
+def typed_login(sent: FormSubmission) -> str:
+    """The name that a person typed; clients use either of two names for the field (A-58)."""
+    return sent.text("username") or sent.text("email")
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleByAccount:
+    """Finds the owners of accounts by their sessions.
+
+    ``terms_hash`` is that of the present terms, if there are any.
+    """
+
+    sessions: Sessions
+    cookies: Cookies
+    audit: Audit
+    terms_hash: str = ""
+
+    async def person(self, request: Request) -> Person | None:
+        """The owner of the session's account, ``None`` without a valid session. Raises
+        StorageError, Overloaded.
+
+        The session is a credential of one's own, unless it began with a factor that anyone who can
+        write the profile can give themselves: that one must not decide who can act as the WebID.
+        """
+        found = await self.sessions.read(self.cookies.secret(request, SESSION))
+        if found is None:
+            return None
+        return Person(
+            identity=Identity(
+                iri=found.account.web_id,
+                method=AuthenticationMethod.SESSION,
+                may_state_identity=not found.session.restricted,
+            ),
+            name=found.account.pod,
+            csrf_token=found.session.csrf_token,
+            signed_in_by=SignedInBy.ACCOUNT,
+            pods=(ResourcePath(f"/{found.account.pod}/"),),
+            session=found,
+            is_operator=found.account.operator and not found.session.restricted,
+            has_new_terms=self.terms_hash not in ("", found.account.terms_hash),
+            signed_in_recently=self.sessions.is_recent(found),
+        )
+
+    async def sign_out(self, request: Request) -> Sequence[HeaderField]:
+        """End the session. Raises StorageError, Overloaded."""
+        secret = self.cookies.secret(request, SESSION)
+        if secret is None:
+            return []
+        found = await self.sessions.read(secret)
+        if found is not None:
+            await self.sessions.end(found.stored)
+            self.audit.note(AuditEvent.SIGNED_OUT, account_id=found.account.account_id)
+        return [self.cookies.clear(SESSION)]
+
+
+NOSTR_REQUESTS_PER_MINUTE: Final = 30
+"""The maximum number of requests to link a Nostr key or to sign in with one that an address may
+send in a minute. Each of the two operations takes two requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimit:
+    """Counts the requests of an address for one purpose; a limit of 0 is off."""
+
+    kind: str
+    counters: RateCounters
+    clock: Clock
+    per_minute: int
+
+    async def count(self, page: PageRequest) -> None:
+        """Count one request. Raises RateLimited."""
+        await take(
+            self.counters,
+            f"{self.kind}:{address_key(page.request.client_address)}",
+            capacity=self.per_minute,
+            period_s=60,
+            clock=self.clock,
+        )

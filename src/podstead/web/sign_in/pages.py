@@ -1,0 +1,355 @@
+"""The pages for everybody: signing in and out, here or at another provider, the choice of a
+language, the first page of the server, its terms, and the parts that pages are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+from markupsafe import Markup
+
+from podstead.authn.relying_party.providers import ExternalSignInFailed, SignInProblem
+from podstead.authn.relying_party.sign_ins import VISIT_S, ExternalSignIns, OwnClient
+from podstead.core.errors import BadRequest, NotAuthenticated, NotFound
+from podstead.core.identity import Identity
+from podstead.core.media_types import JSON_LD
+from podstead.previews.rendering import ContentRenderer
+from podstead.web.browsers import see_other
+from podstead.web.codes import WebCodes
+from podstead.web.description_endpoints import public_document
+from podstead.web.forms import read_submission
+from podstead.web.limits import InvalidCredentialLimit, address_key
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import (
+    FILES,
+    HOME,
+    SHARED,
+    SIGN_IN,
+    TERMS,
+    local_address,
+    sign_in_url,
+)
+from podstead.web.pages.cookies import LANGUAGE, VISIT, Notice
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import LANGUAGES, N_, _
+from podstead.web.request import Request
+from podstead.web.response import HeaderField, Response
+from podstead.web.routes import route
+from podstead.web.sign_in.people import PeopleByExternalSession
+
+AFTERWARDS: Final = f"{FILES}/"
+"""Where people are led who have asked for no page."""
+
+
+class TokenSignIn(Protocol):
+    """Begins sessions by pod tokens."""
+
+    async def __call__(self, token: str, *, user_agent: str) -> Sequence[HeaderField]: ...
+
+
+"""Begins a session with a pod token; the headers store it. Raises NotAuthenticated, StorageError,
+Overloaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignInPage:
+    """Offers the ways of signing in, and accepts a pod token.
+
+    ``by_token`` is ``None`` without simple tokens. ``account_sign_in`` is the address of
+    the provider's sign-in page, if its sessions are valid for these pages; ``account_provider``
+    is the issuer of this server's provider at another origin.
+    """
+
+    site: Site
+    by_token: TokenSignIn | None
+    account_sign_in: str | None
+    invalid_credentials: InvalidCredentialLimit
+    account_provider: str | None = None
+
+    @route(addresses.SIGN_IN, "GET", needs_terms=False)
+    async def get(self, page: PageRequest) -> Response:
+        """The page. People who are signed in are led on."""
+        afterwards = _afterwards(page)
+        if page.person is not None:
+            return see_other(afterwards)
+        return self.site.page(
+            page,
+            "sign_in/sign_in.html",
+            afterwards=afterwards,
+            action=sign_in_url(afterwards),
+            account_sign_in=self.account_sign_in,
+            account_provider=self.account_provider,
+            with_token=self.by_token is not None,
+        )
+
+    @route(addresses.SIGN_IN, "POST", needs_terms=False)
+    async def post(self, page: PageRequest) -> Response:
+        """Sign in by a pod token. Raises RateLimited."""
+        sent = await read_submission(page.request)
+        afterwards = _afterwards(page)
+        if self.by_token is None:
+            return see_other(sign_in_url(afterwards))
+        try:
+            token = "".join(sent.text("token").split())
+            cookies = await self.by_token(token, user_agent=page.user_agent)
+        except NotAuthenticated:
+            await self.invalid_credentials.count(page.request.client_address)
+            notice = self.site.cookies.set_notice(Notice("wrong-token"))
+            return see_other(sign_in_url(afterwards), notice)
+        return see_other(afterwards, *cookies)
+
+    @route(addresses.SIGN_OUT, "POST", needs_terms=False)
+    async def sign_out(self, page: PageRequest) -> Response:
+        """End the session. Raises WrongFormToken."""
+        await page.form()
+        ended = await self.site.people.sign_out(page.request)
+        return self.site.see_other(SIGN_IN, Notice("signed-out"), *ended)
+
+
+def _afterwards(page: PageRequest) -> str:
+    asked = local_address(page.query_text("next"))
+    return AFTERWARDS if asked in (None, HOME) or asked is None else asked
+
+
+_SECRET_BYTES: Final = 32
+MAX_ADDRESS_CHARACTERS: Final = 2048
+
+_TEXTS: Final = {
+    SignInProblem.NO_ADDRESS: N_(
+        "This is not an address. A WebID looks like https://name.example/profile#me, and a "
+        "provider like https://login.example."
+    ),
+    SignInProblem.NO_PROVIDER: N_(
+        "There is no provider at this address, and no WebID that names one. Look for a typing "
+        "mistake, or type the address of your provider."
+    ),
+    SignInProblem.UNREACHABLE: N_(
+        "The other server does not answer at the moment. Try again later."
+    ),
+    SignInProblem.UNUSABLE: N_(
+        "This provider cannot sign you in here, because it lacks something that this server needs. "
+        "Tell the people who run it, or use another one."
+    ),
+    SignInProblem.NOT_ACCEPTED: N_(
+        "The people who run this server do not accept this provider. Ask them, or use another one."
+    ),
+    SignInProblem.EXPIRED: N_(
+        "This sign-in is over, or it began in another browser or too long ago. Begin again."
+    ),
+    SignInProblem.DECLINED: N_("The provider did not sign you in. Begin again if you want to."),
+    SignInProblem.INVALID: N_(
+        "The response of the provider is not valid, so you are not signed in. Begin again, and "
+        "tell the people who run the provider if it stays like this."
+    ),
+    SignInProblem.NOT_TRUSTED: N_(
+        "The document of your WebID does not name this provider. Add it there as your provider "
+        "(solid:oidcIssuer), or sign in with the one that it names."
+    ),
+}
+_STATUS: Final = {SignInProblem.UNREACHABLE: 503}
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalProviderPage:
+    """Leads people to their providers, and signs them in when they come back."""
+
+    site: Site
+    visits: ExternalSignIns
+    people: PeopleByExternalSession
+
+    @route(addresses.ELSEWHERE, "GET", needs_terms=False)
+    async def get(self, page: PageRequest) -> Response:
+        """The form by itself. People who are signed in are led on."""
+        if page.person is not None:
+            return see_other(local_address(page.query_text("next")) or SHARED)
+        return self._form(page, local_address(page.query_text("next")))
+
+    @route(addresses.ELSEWHERE, "POST", needs_terms=False)
+    async def post(self, page: PageRequest) -> Response:
+        """Begin a sign-in. Raises RateLimited."""
+        sent = await read_submission(page.request)
+        afterwards = local_address(page.query_text("next"))
+        typed = sent.text("identity").strip()[:MAX_ADDRESS_CHARACTERS]
+        secret = self.site.cookies.secret(page.request, VISIT)
+        if secret is None:
+            secret = self.site.randomness.token_hex(_SECRET_BYTES)
+        try:
+            begun = await self.visits.begin(
+                typed,
+                browser_secret=secret,
+                afterwards=afterwards or "",
+                client_address=address_key(page.request.client_address),
+            )
+        except ExternalSignInFailed as failure:
+            return self._form(page, afterwards, typed=typed, problem=failure.problem)
+        return self.site.page(
+            page,
+            "sign_in/leaving.html",
+            headers=[self.site.cookies.set(VISIT, secret, VISIT_S)],
+            url=begun.url,
+            provider=urlsplit(begun.issuer).netloc,
+        )
+
+    @route(addresses.CALLBACK + "{provider}", "GET", needs_terms=False)
+    async def callback(self, page: PageRequest) -> Response:
+        """Finish a sign-in. Raises RateLimited, BadRequest."""
+        answer = {name: page.query_text(name) for name in page.query}
+        secret = self.site.cookies.secret(page.request, VISIT)
+        try:
+            finished = await self.visits.finish(
+                answer, key=_last_segment(page.request), browser_secret=secret
+            )
+        except ExternalSignInFailed as failure:
+            return self._form(page, None, problem=failure.problem)
+        before = [] if page.person is None else await self.site.people.sign_out(page.request)
+        session = await self.people.begin(finished, user_agent=page.user_agent)
+        back = local_address(finished.afterwards) or SHARED
+        # People from elsewhere have no files of their own here.
+        return see_other(SHARED if back == f"{FILES}/" else back, *before, *session)
+
+    def _form(
+        self,
+        page: PageRequest,
+        afterwards: str | None,
+        *,
+        typed: str = "",
+        problem: SignInProblem | None = None,
+    ) -> Response:
+        return self.site.page(
+            page,
+            "sign_in/elsewhere.html",
+            status=200 if problem is None else _STATUS.get(problem, 400),
+            afterwards=afterwards,
+            typed=typed,
+            problem=None if problem is None else _(_TEXTS[problem]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClientDocument:
+    """``/.pages/client/…``: what this server is to a provider (Solid-OIDC section 5.1)."""
+
+    client: OwnClient
+
+    @route(addresses.CLIENT_DOCUMENTS + "{provider}", "GET", "HEAD")
+    async def get(self, request: Request, _: Identity | None) -> Response:
+        """The document, which is the same for everybody."""
+        content = self.client.document(_last_segment(request))
+        return public_document(request, content, media_type=JSON_LD)
+
+
+def _last_segment(request: Request) -> str:
+    return request.path.rpartition("/")[2]
+
+
+_KEPT_S: Final = 365 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageChoice:
+    """Stores the choice in the browser. It changes nothing else, so it needs no token."""
+
+    site: Site
+
+    @route(addresses.LANGUAGE, "POST", needs_terms=False)
+    async def post(self, page: PageRequest) -> Response:
+        """Raises BadRequest."""
+        sent = await read_submission(page.request)
+        language = sent.text("language")
+        if language not in LANGUAGES:
+            raise BadRequest(WebCodes.NO_SUCH_LANGUAGE)
+        chosen = self.site.cookies.set(LANGUAGE, language, _KEPT_S)
+        asked = sent.text("next")
+        if asked == "/":
+            return see_other("/", chosen)
+        # Also the pages of the identity provider have the choice.
+        address = local_address(asked) or local_address(asked, below="/idp/")
+        return see_other(address or HOME, chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPage:
+    """Explains the server to visitors, and leads people to their pods.
+
+    ``provider`` is the URL of the identity provider, if there is one, and ``at_provider``
+    precedes the addresses of its pages.
+    """
+
+    site: Site
+    version: str
+    provider: str | None
+    at_provider: str
+
+    async def get(self, page: PageRequest) -> Response:
+        """The page."""
+        is_known = page.person is not None or self.site.cookies.says_signed_in(page.request)
+        return self.site.page(
+            page,
+            "first_page.html",
+            offers_sign_in=not is_known,
+            version=self.version,
+            provider=self.provider,
+            at_provider=self.at_provider,
+            registration=self.site.registration.mode,
+            operator=self.site.registration.about,
+            is_known=is_known,
+        )
+
+
+_MARKDOWN: Final = "markdown"
+
+
+@dataclass(slots=True)
+class TermsPage:
+    """Shows the terms.
+
+    ``text`` is empty if there are no terms.
+    """
+
+    site: Site
+    text: str
+    is_markdown: bool
+    content: ContentRenderer
+    _rendered: Markup | None = field(init=False, default_factory=lambda: None)
+
+    @route(addresses.TERMS, "GET", needs_terms=False)
+    async def get(self, page: PageRequest) -> Response:
+        """The page. Raises NotFound, Overloaded."""
+        if not self.text:
+            raise NotFound(WebCodes.NO_SUCH_PAGE)
+        return self.site.page(
+            page,
+            "terms.html",
+            text=self.text,
+            rendered=await self._markup(page) if self.is_markdown else None,
+            operator=self.site.registration.about,
+        )
+
+    async def _markup(self, page: PageRequest) -> Markup | None:
+        """The terms as safe HTML, ``None`` if it cannot be made."""
+        if self._rendered is None:
+            made = await self.content.render(
+                _MARKDOWN,
+                {"base_url": self.site.base_url, "document": TERMS},
+                self.text.encode(),
+                requester=page.requester,
+            )
+            if made is not None:
+                self._rendered = Markup(made.decode())  # noqa: S704 - sanitised by the renderer
+        return self._rendered
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentsPage:
+    """Shows the components."""
+
+    site: Site
+
+    @route(addresses.COMPONENTS, "GET")
+    async def get(self, page: PageRequest) -> Response:
+        """The page, which is the same for everybody."""
+        return self.site.page(page, "components_page.html")
