@@ -9,7 +9,6 @@ import click
 
 from podstead import __version__
 from podstead.app.process.loading import without_collection
-from podstead.app.process.serve import ExitReason
 from podstead.cli.options import GroupedCommand, settings_from, settings_options
 from podstead.cli.output import CommandFailed, echo, echo_lines
 from podstead.cli.running import in_root
@@ -18,8 +17,9 @@ from podstead.core.errors import PodsteadError
 from podstead.core.messages import counted
 from podstead.features import features
 
-if TYPE_CHECKING:  # at run time it is loaded when it is needed
+if TYPE_CHECKING:  # at run time they are loaded when they are needed
     from podstead.app.operator.administration import DataRoot
+    from podstead.app.process.serve import ExitReason
 
 _DAY_S = 24 * 3600
 
@@ -79,6 +79,8 @@ def start(*, accept_loss: bool, **options: Any) -> None:  # noqa: ANN401 - one f
 def end(ending: ExitReason) -> None:
     """End the command as the server ended. Raises ClickException unless the server was stopped in
     the regular way."""
+    from podstead.app.process.serve import ExitReason  # which the help need not load
+
     if ending is ExitReason.FAILED:
         raise CommandFailed("The server stopped because a worker failed.")
     if ending is ExitReason.FORCED:
