@@ -293,10 +293,17 @@ def test_p_8_a_container_is_modified_by_its_membership_and_not_by_its_members(
 
 
 def test_p_8_a_container_is_modified_by_its_own_statements(alice: Agent, container: str) -> None:
+    def next_second(after: str) -> None:
+        wait_until(lambda: alice.head(container).header("Date") != after, "the next second")
+
+    # If a member was deleted beside it in the second of its creation, no date of that second is
+    # exact.
+    next_second(alice.head(container).header("Last-Modified") or "")
+    assert alice.put(container, "<> <http://example.org/title> 'first'.").status == 204
     before = alice.head(container).header("Last-Modified") or ""
     since = {"If-Modified-Since": before}
     assert alice.get(container, headers=since).status == 304
-    wait_until(lambda: alice.head(container).header("Date") != before, "the next second")
+    next_second(before)
 
     assert alice.put(container, "<> <http://example.org/title> 'mine'.").status == 204
     changed = alice.get(container, headers=since)
