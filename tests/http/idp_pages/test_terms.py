@@ -160,7 +160,7 @@ async def test_who_signs_in_after_a_change_is_asked_again(
 
 async def test_who_declines_is_signed_out(changed: Server, settings: Settings) -> None:
     browser, page = await asked(changed)
-    await browser.send(page, "/.pages/sign-out")
+    await browser.send(page, "/idp/logout")
     assert (await whole_account(browser)).path == "/idp/login"
     alice = await account(settings, "alice")
     assert alice.terms_hash == hashlib.sha256(TERMS.encode()).hexdigest()
