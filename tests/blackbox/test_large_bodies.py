@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import random
 import shutil
-import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
-from tests.storage.engine_suite.engine import commit, put, write
-from tests.support.client import Pod, create_pod
-from tests.support.curl import curl_command
-from tests.support.engine import bodies_in, new_store
+from tests.support.client import create_pod
 from tests.support.engine_choice import CHOICE
 from tests.support.limited_server import Owner
-from tests.support.server import DEADLINE_S, ServerProcess, running_server
+from tests.support.server import ServerProcess, running_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Wire
 from tests.support.workers import (
@@ -238,112 +231,3 @@ def test_a_download_goes_on_although_the_content_is_replaced_and_its_file_remove
     assert hashlib.sha256(body).digest() == hashlib.sha256(content).digest()
     if not CHOICE.with_s3:
         wait_until(is_removed, "the removal after the reader")
-
-
-# --- large containers --------------------------------------------------------------------------
-#
-# A long listing on a real connection: clients that do not read it or disconnect cost little. The
-# kernel's buffers hold some MiB of each connection; what the listing is beyond them, the server
-# must not have made.
-
-
-MEMBERS = 10_000
-READERS = 12
-NAMES = [f"member-{number:05d}.ttl" for number in range(MEMBERS)]
-N_TRIPLES = {"Accept": "application/n-triples"}
-
-
-@pytest.fixture
-def container(owner: Owner) -> str:
-    """A container of many members in the owner's pod, put there beside the running server."""
-    path = f"{owner.root}large/"
-    asyncio.run(_fill(owner.server, path))
-    return path
-
-
-async def _fill(server: ServerProcess, path: str) -> None:
-    store = new_store(server.root)
-    await store.open()
-    await commit(store, write(put(path)))
-    for first in range(0, MEMBERS, 2500):
-        names = NAMES[first : first + 2500]
-        await commit(store, write(*(put(path + name, b"x") for name in names)))
-    await store.close()
-
-
-def test_clients_that_do_not_read_a_listing_fill_no_memory(owner: Owner, container: str) -> None:
-    """C-29: pieces are made as they are taken, and others are served meanwhile."""
-    expected = {container + name for name in NAMES}
-    assert owner.client.members(container) == expected
-    size_bytes = len(owner.client.get(container, **N_TRIPLES).body)
-    worker = only_worker(owner.server)
-    forget_peak_memory(worker)
-    before = peak_memory_bytes(worker)
-    request = owner.compose("GET", container, N_TRIPLES)
-    with ExitStack() as stack:
-        wires = [stack.enter_context(Wire(owner.server)) for _ in range(READERS)]
-        for wire in wires:
-            wire.send(request)
-        for wire in wires:
-            assert wire.receive_bytes(9) == b"HTTP/1.1 "
-        assert owner.client.members(container) == expected
-        for _ in range(50):
-            assert owner.client.head(container).status == 200
-        assert peak_memory_bytes(worker) - before < READERS * size_bytes / 4
-        for wire in wires[::2]:
-            wire.reset()
-    assert owner.client.members(container) == expected
-
-
-# --- quota -------------------------------------------------------------------------------------
-#
-# A real client that waits for 100 Continue sends nothing of a body that exceeds the quota.
-
-
-QUOTA_BYTES = 1_000_000
-
-
-@pytest.fixture
-def pod(tmp_path: Path) -> Iterator[Pod]:
-    options = ("--quota-bytes", str(QUOTA_BYTES))
-    with running_server(ServerProcess(tmp_path / "root", options)) as server:
-        yield create_pod(server)
-
-
-def upload(pod: Pod, file: Path, *options: str) -> tuple[int, int]:
-    """The status that curl got, and how many bytes of the body it sent."""
-    done = subprocess.run(
-        [
-            *curl_command(),
-            *("--header", f"Authorization: Bearer {pod.token}"),
-            *("--header", "Content-Type: application/octet-stream"),
-            *("--header", "Expect: 100-continue", "--expect100-timeout", str(DEADLINE_S)),
-            *("--upload-file", str(file), "--output", "/dev/null"),
-            *("--write-out", "%{http_code} %{size_upload}"),
-            *options,
-            f"{pod.server.base_url}{pod.root}private/file",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=2 * DEADLINE_S,
-    )
-    status, sent_bytes = done.stdout.split()
-    return int(status), int(sent_bytes)
-
-
-def test_curl_sends_nothing_of_a_body_that_passes_the_quota(pod: Pod, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(b"x" * (2 * QUOTA_BYTES))
-    assert upload(pod, file) == (507, 0)
-    file.write_bytes(b"x" * (QUOTA_BYTES // 2))
-    assert upload(pod, file) == (201, QUOTA_BYTES // 2)
-
-
-def test_curl_without_a_length_is_stopped_where_the_quota_ends(pod: Pod, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(b"x" * (2 * QUOTA_BYTES))
-    before = set(bodies_in(pod.server.root).names())
-    status, _ = upload(pod, file, "--header", "Transfer-Encoding: chunked")
-    assert status == 507
-    assert set(bodies_in(pod.server.root).names()) == before
