@@ -37,7 +37,7 @@ class SmtpTransport:
 
     async def _with_connection(self, message: EmailMessage | None, recipient: str) -> None:
         to = self._destination
-        client = aiosmtplib.SMTP(
+        client = _Client(
             hostname=to.host,
             port=to.port,
             username=to.user,
@@ -47,11 +47,9 @@ class SmtpTransport:
             tls_context=None if to.security is MailSecurity.NONE else self._tls,
             timeout=TIME_LIMIT_S,
         )
-        transport = None
         try:
             async with asyncio.timeout(TIME_LIMIT_S):
                 await client.connect()
-                transport = client.transport
                 if message is not None:
                     await client.send_message(message, sender=to.sender, recipients=[recipient])
                 with contextlib.suppress(aiosmtplib.SMTPException):
@@ -71,9 +69,16 @@ class SmtpTransport:
             raise MailRefused("the message cannot be sent as mail") from error
         finally:
             client.close()
-            if transport is not None:
-                # Closing alone waits until the mail server ends TLS as well.
-                cast("asyncio.WriteTransport", transport).abort()
+
+
+class _Client(aiosmtplib.SMTP):
+    def close(self) -> None:
+        """The library itself calls this as well, when it cannot connect or sign in."""
+        transport = self.transport
+        super().close()
+        if transport is not None:
+            # Closing alone waits until the mail server ends TLS as well.
+            cast("asyncio.WriteTransport", transport).abort()
 
 
 def _reason(error: BaseException) -> str:
