@@ -48,6 +48,11 @@ def _sources() -> Iterator[tuple[Path, Path, Any]]:
     for path in sorted(templates.rglob("*.html")):
         pods = templates / "pods"
         yield path, pods if path.is_relative_to(pods) else templates, babel_extract
+    features = WEB.parent / "features"
+    for path in sorted(features.glob("*/*.py")):
+        yield path, features, extract_python
+    for path in sorted(features.glob("*/templates/**/*.html")):
+        yield path, features, babel_extract
 
 
 def error_codes() -> Iterator[ErrorCode]:

@@ -20,7 +20,10 @@ SOURCES = Path(podstead.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "docs/build/example-feature"
 SETTINGS = {"acme": ("acme-port", "8080"), "git": ("git-processes", "4")}
 """A setting of each feature that has some, with a value."""
-ADDRESSES = {"git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"]}
+ADDRESSES = {
+    "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
+    "previews": ["/.pages/thumbnail/{pod}/picture.png"],
+}
 """Addresses that only the feature answers."""
 COMMANDS = {"importers": "import", "watch": "watch"}
 

@@ -37,10 +37,11 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.storage.records import Record
     from podstead.storage.schema import Schema
     from podstead.wac.gate import AccessRestriction
+    from podstead.web.files.documents import ContentPreviews
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.routes import Claim, Route
 
-SHIPPED: Final = ("acme", "git", "importers", "watch")
+SHIPPED: Final = ("acme", "git", "importers", "previews", "watch")
 """The features in this folder. One whose folder was removed is not there, and nothing else
 changes."""
 
@@ -159,6 +160,9 @@ class WorkerFeature:
 
     navigation: Sequence[NavigationRow] = ()
     """What the navigation of pages links to: the address of a page, an icon and a title."""
+
+    previews: ContentPreviews | None = None
+    """What the pages show of stored content."""
 
     credentials: Sequence[CredentialScheme] = ()
     """Further ways to authenticate the sender of a request."""
