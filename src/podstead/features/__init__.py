@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
+    from podstead.core.identity import IdentityRefinement
     from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
@@ -40,7 +41,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.routes import Claim, Route
 
-SHIPPED: Final = ("git", "importers", "watch")
+SHIPPED: Final = ("access_limits", "git", "importers", "watch")
 """The features in this folder. One whose folder was removed is not there, and nothing else
 changes."""
 
@@ -157,6 +158,9 @@ class WorkerFeature:
 
     write_extension: WriteExtension | None = None
     """Adds to each write of a request to a resource, before it is committed, or refuses it."""
+
+    refinement: IdentityRefinement | None = None
+    """Adds to the identities that tokens prove, such as a limit for ``restriction``."""
 
     restriction: AccessRestriction | None = None
     """Restricts what access rules grant to a request."""
