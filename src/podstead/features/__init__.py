@@ -38,9 +38,10 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.storage.schema import Schema
     from podstead.wac.gate import AccessRestriction
     from podstead.web.pages.rendering import NavigationRow
+    from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
 
-SHIPPED: Final = ("git", "importers", "watch")
+SHIPPED: Final = ("git", "importers", "legacy_notifications", "watch")
 """The features in this folder. One whose folder was removed is not there, and nothing else
 changes."""
 
@@ -151,6 +152,9 @@ class WorkerFeature:
 
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""
+
+    resource_headers: Sequence[HeaderField] = ()
+    """Header fields of all responses to GET, HEAD and OPTIONS of resources."""
 
     observer: WriteObserver | None = None
     """Learns of each write of a request to a resource, once it is committed."""
