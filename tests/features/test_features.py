@@ -19,6 +19,7 @@ from tests.support.server import ServerProcess, run_command, running_server
 SOURCES = Path(podstead.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "docs/build/example-feature"
 SETTINGS = {
+    "acme": ("acme-port", "8080"),
     "git": ("git-processes", "4"),
     "legacy_notifications": ("legacy-notifications-open", "true"),
 }

@@ -106,10 +106,13 @@ def loaded() -> frozenset[str]:
         webid_tls=True,
         database=DATABASE,
         bodies="s3://bucket/pods",
-        **({} if "git" in LEFT_OUT else {"git": True}),
+        **{
+            name: value
+            for name, value in (("git", True), ("acme_email", "me@pods.example"))
+            if name.partition("_")[0] not in LEFT_OUT
+        },
         sockets_port=0,
         mail=MAIL,
-        acme_email="me@pods.example",
     )
 
 
