@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
+    from podstead.core.identity import IdentityRefinement
     from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
@@ -39,9 +40,18 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.wac.gate import AccessRestriction
     from podstead.web.files.documents import ContentPreviews
     from podstead.web.pages.rendering import NavigationRow
+    from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
 
-SHIPPED: Final = ("acme", "git", "importers", "previews", "watch")
+SHIPPED: Final = (
+    "access_limits",
+    "acme",
+    "git",
+    "importers",
+    "legacy_notifications",
+    "previews",
+    "watch",
+)
 """The features in this folder. One whose folder was removed is not there, and nothing else
 changes."""
 
@@ -170,11 +180,17 @@ class WorkerFeature:
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""
 
+    resource_headers: Sequence[HeaderField] = ()
+    """Header fields of all responses to GET, HEAD and OPTIONS of resources."""
+
     observer: WriteObserver | None = None
     """Learns of each write of a request to a resource, once it is committed."""
 
     write_extension: WriteExtension | None = None
     """Adds to each write of a request to a resource, before it is committed, or refuses it."""
+
+    refinement: IdentityRefinement | None = None
+    """Adds to the identities that tokens prove, such as a limit for ``restriction``."""
 
     restriction: AccessRestriction | None = None
     """Restricts what access rules grant to a request."""
