@@ -269,8 +269,8 @@ async def _compare(folder: Path, drawn: Sequence[Step], database: str | None = N
         return Settings(
             root=folder / name, base_url=BASE, pod_creations_per_hour=0,
             invalid_credentials_per_minute=0, token_lifetime_s=TOKEN_LIFETIME_S,
-            rendering_cache_bytes=cache_bytes, webid_tls=True, database=database,
-        )  # fmt: skip
+            rendering_cache_bytes=cache_bytes, database=database,
+        ).with_values(webid_tls=True)  # fmt: skip
 
     bob = holder(f"{BASE}/bob/#me", now_s=clock.now_s(), ends_s=CERTIFICATE_LIFETIME_S).pem
     async with AsyncExitStack() as stack:

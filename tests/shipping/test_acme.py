@@ -17,6 +17,7 @@ from cryptography import x509
 from podstead.app.process.acme.certificates import AutomaticCertificate, host_names
 from podstead.app.process.acme.client import OrderFailed
 from podstead.config import Settings
+from tests.support.features import WEBID_TLS_OPTIONS
 from tests.support.listeners import CERTIFICATE
 from tests.support.pebble import Authority, running_pebble
 from tests.support.proxies import free_port
@@ -71,7 +72,7 @@ def is_shown_another(port: int, than: x509.Certificate) -> bool:
         return False
 
 
-@pytest.mark.parametrize("more", [(), ("--webid-tls", "--sockets-port", "0")])
+@pytest.mark.parametrize("more", [(), (*WEBID_TLS_OPTIONS, "--sockets-port", "0")])
 def test_a_server_gets_its_certificate_at_its_first_start_and_a_new_one_in_time(
     authority: Authority, tmp_path: Path, more: tuple[str, ...]
 ) -> None:

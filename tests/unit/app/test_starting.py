@@ -104,10 +104,9 @@ def loaded() -> frozenset[str]:
     """What a server with everything switched on has in memory when it begins to answer."""
     return _loaded_by(
         idp=True,
-        webid_tls=True,
         database=DATABASE,
         bodies="s3://bucket/pods",
-        **({} if "git" in LEFT_OUT else {"git": True}),
+        **{name: True for name in ("git", "webid_tls") if name not in LEFT_OUT},
         sockets_port=0,
         mail=MAIL,
         acme_email="me@pods.example",
