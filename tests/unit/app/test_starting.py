@@ -61,6 +61,8 @@ print(json.dumps([gc.isenabled(), len(gc.get_objects()), gc.get_freeze_count()])
 _BEFORE_THE_FIRST_REQUEST = {"podstead.app.adapters.profile_index"}
 _OPTIONAL = {"podstead.app.adapters.open_telemetry"}
 """Loaded before workers start if traces are wanted."""
+if "webid_tls" in LEFT_OUT:  # then no listener requests certificates
+    _OPTIONAL |= {"podstead.app.process.tls.engine", "podstead.app.process.tls.terminator"}
 _OF_COMMANDS = {
     "importlib.metadata",
     "podstead.features.git.data_root",
