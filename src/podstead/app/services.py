@@ -94,6 +94,7 @@ from podstead.web.request_counts import RequestCounts
 from podstead.web.request_ids import RequestIds
 from podstead.web.resource_endpoint import FormerPods, ResourceEndpoint
 from podstead.web.resource_responses import Responder
+from podstead.web.response import HeaderField
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Route, Routes, plain_routes
 from podstead.web.uploads_endpoint import PLACE, UploadsEndpoint
@@ -497,13 +498,19 @@ class Services:
         )
 
     @cached_property
+    def _resource_headers(self) -> Sequence[HeaderField]:
+        return tuple(field for each in self.features for field in each.resource_headers)
+
+    @cached_property
+    def responder(self) -> Responder:
+        return Responder(base_url=self.base_url, clock=self.clock, further=self._resource_headers)
+
+    @cached_property
     def resource_endpoint(self) -> ResourceEndpoint:
         settings, base_url = self.settings, self.base_url
         return ResourceEndpoint(
             service=self.resources,
-            responder=Responder(
-                base_url=base_url, clock=self.clock, sockets_base_url=settings.sockets_base_url
-            ),
+            responder=self.responder,
             challenges=self.challenges,
             base_url=base_url,
             redirects_reads=settings.redirect_large_reads,
@@ -600,7 +607,7 @@ class Services:
             certificates=self.client_certificates,
             provider_routes=dict.fromkeys(self.provider_hosts, self._provider_routes),
             slow_request=self.provider.slow_requests.note if self.provider else None,
-            sockets_base_url=self.settings.sockets_base_url,
+            resource_headers=self._resource_headers,
             prefetch=self.store.prefetch,
         )
 

@@ -39,9 +39,10 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.wac.gate import AccessRestriction
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.request import ClientCertificates
+    from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
 
-SHIPPED: Final = ("git", "importers", "watch", "webid_tls")
+SHIPPED: Final = ("acme", "git", "importers", "legacy_notifications", "watch", "webid_tls")
 """The features in this folder. One whose folder was removed is not there, and nothing else
 changes."""
 
@@ -83,6 +84,20 @@ class RepositoryArchives(Protocol):
     ) -> AbstractAsyncContextManager[TakenRepositories]:
         """The repositories, which are removed again unless their pod is committed within the
         context."""
+
+
+class CertificateSource(Protocol):
+    """Obtains the certificate of the server."""
+
+    file: Path
+    """The file with the key and the chain in PEM format, which is replaced at once."""
+
+    def ensure(self) -> None:
+        """Obtain a certificate, unless there is one that can be used. Raises PodsteadError."""
+
+    def keep(self) -> None:
+        """Renew it in time, forever; a SIGHUP to this process has the server use another one. To be
+        called in a thread of its own."""
 
 
 class DataFolder:
@@ -156,6 +171,9 @@ class WorkerFeature:
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""
 
+    resource_headers: Sequence[HeaderField] = ()
+    """Header fields of all responses to GET, HEAD and OPTIONS of resources."""
+
     observer: WriteObserver | None = None
     """Learns of each write of a request to a resource, once it is committed."""
 
@@ -214,6 +232,19 @@ class Feature:
         """The name of the setting for which the server requests certificates from TLS clients;
         ``None`` if it does not request any for this feature."""
         return None
+
+    def ports(self, settings: Settings) -> Sequence[int]:
+        """The TCP ports that the feature opens."""
+        return ()
+
+    def has_certificate(self, settings: Settings) -> bool:
+        """Whether the certificate of the server is that of :meth:`certificate`, in place of the
+        settings ssl-cert and ssl-key."""
+        return False
+
+    def certificate(self, settings: Settings) -> CertificateSource:
+        """What obtains the certificate; the data root is there. Raises StartRefused."""
+        raise NotImplementedError
 
     def modules(self, settings: Settings) -> Sequence[str]:
         """The modules that a worker with these settings uses and does not load by itself when its
