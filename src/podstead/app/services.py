@@ -55,6 +55,7 @@ from podstead.authn.web_ids import (
 )
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
+from podstead.core.identity import IdentityRefinement
 from podstead.features import WorkerFeature, container_hooks, features
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.nostr import schnorr
@@ -217,7 +218,12 @@ class Services:
             registries=self.store,
             clock=self.clock,
             enabled=self.settings.simple_tokens,
+            refinements=self._refinements,
         )
+
+    @cached_property
+    def _refinements(self) -> Sequence[IdentityRefinement]:
+        return tuple(each.refinement for each in self.features if each.refinement is not None)
 
     @cached_property
     def lookups(self) -> LookupLimits:
@@ -230,7 +236,9 @@ class Services:
 
     @cached_property
     def identity_status(self) -> IdentityStatus:
-        return IdentityStatus(tokens=self.store, web_ids=self.local_web_ids)
+        return IdentityStatus(
+            tokens=self.store, web_ids=self.local_web_ids, refinements=self._refinements
+        )
 
     @cached_property
     def event_rules(self) -> EventRules:
@@ -326,6 +334,7 @@ class Services:
                 linked=None if nostr is None else nostr.linked,
             ),
             schemes=self._credential_schemes,
+            refinements=self._refinements,
         )
 
     @cached_property

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
+    from podstead.core.identity import IdentityRefinement
     from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
@@ -42,7 +43,15 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
 
-SHIPPED: Final = ("acme", "git", "importers", "legacy_notifications", "watch", "webid_tls")
+SHIPPED: Final = (
+    "access_limits",
+    "acme",
+    "git",
+    "importers",
+    "legacy_notifications",
+    "watch",
+    "webid_tls",
+)
 """The features in this folder. One whose folder was removed is not there, and nothing else
 changes."""
 
@@ -179,6 +188,9 @@ class WorkerFeature:
 
     write_extension: WriteExtension | None = None
     """Adds to each write of a request to a resource, before it is committed, or refuses it."""
+
+    refinement: IdentityRefinement | None = None
+    """Adds to the identities that tokens prove, such as a limit for ``restriction``."""
 
     restriction: AccessRestriction | None = None
     """Restricts what access rules grant to a request."""
