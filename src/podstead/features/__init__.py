@@ -52,7 +52,6 @@ SHIPPED: Final = (
     "legacy_notifications",
     "previews",
     "watch",
-    "watch",
     "webid_tls",
 )
 """The features in this folder. One whose folder was removed is not there, and nothing else
