@@ -24,7 +24,7 @@ class AccessLimitsFeature(Feature):
 
         return (RenamedLimits(records),)
 
-    def modules(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002 - on in all of them
+    def modules(self, settings: Settings) -> Sequence[str]:
         return ("podstead.features.access_limits.enforcement",)
 
     def in_worker(self, services: Services) -> WorkerFeature:
