@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
+    from podstead.notifications.channels import ChannelHandler
     from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
@@ -41,7 +42,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
 
-SHIPPED: Final = ("acme", "git", "importers", "legacy_notifications", "watch")
+SHIPPED: Final = ("acme", "git", "importers", "legacy_notifications", "watch", "webhooks")
 """The features in this folder. One whose folder was removed is not there, and nothing else
 changes."""
 
@@ -166,6 +167,9 @@ class WorkerFeature:
 
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""
+
+    channels: Sequence[ChannelHandler] = ()
+    """Further types of notification channels, each with what serves its channels."""
 
     resource_headers: Sequence[HeaderField] = ()
     """Header fields of all responses to GET, HEAD and OPTIONS of resources."""
