@@ -111,6 +111,8 @@ class DenyingGate(Gate):
         DenyingGate.asked += 1
         return GrantedAccess(NO_MODES, NO_MODES)
 
+    _restricted_grant_on = _grant_on
+
 
 @dataclass
 class Noted:
