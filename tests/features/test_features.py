@@ -29,6 +29,7 @@ ADDRESSES = {
     "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
     "previews": ["/.pages/thumbnail/{pod}/picture.png"],
     "legacy_notifications": ["/.notifications"],
+    "webhooks": ["/.notifications/WebhookChannel2023/", "/.notifications/sender"],
 }
 """Addresses that only the feature answers."""
 COMMANDS = {"importers": "import", "watch": "watch"}
