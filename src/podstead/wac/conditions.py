@@ -95,7 +95,7 @@ class PeriodCondition(Value):
 Condition: TypeAlias = ClientCondition | IssuerCondition | PeriodCondition
 
 
-def is_current(conditions: Iterable[Condition], now_ms: int) -> bool:
+def all_periods_hold(conditions: Iterable[Condition], now_ms: int) -> bool:
     """Whether all periods among the conditions hold."""
     now = Circumstances(now_ms)
     return all(each.holds(now) for each in conditions if isinstance(each, PeriodCondition))

@@ -33,7 +33,7 @@ from podstead.wac.conditions import (
     ClientCondition,
     Condition,
     IssuerCondition,
-    is_current,
+    all_periods_hold,
     next_change_ms,
 )
 from podstead.wac.modes import ALL_MODES, NO_MODES, Mode, Modes, with_entailed
@@ -127,7 +127,7 @@ class Rules(Value):
         current = (
             replace(rule, conditions=())
             for rule in self.conditional
-            if is_current(rule.conditions, now_ms)
+            if all_periods_hold(rule.conditions, now_ms)
         )
         return self._with(current) if self.conditional else self
 
