@@ -18,9 +18,16 @@ from tests.support.server import ServerProcess, run_command, running_server
 
 SOURCES = Path(podstead.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "docs/build/example-feature"
-SETTINGS = {"git": ("git-processes", "4")}
+SETTINGS = {
+    "acme": ("acme-port", "8080"),
+    "git": ("git-processes", "4"),
+    "legacy_notifications": ("legacy-notifications-open", "true"),
+}
 """A setting of each feature that has some, with a value."""
-ADDRESSES = {"git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"]}
+ADDRESSES = {
+    "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
+    "legacy_notifications": ["/.notifications"],
+}
 """Addresses that only the feature answers."""
 COMMANDS = {"importers": "import", "watch": "watch"}
 

@@ -127,8 +127,8 @@ class Subscriber:
             agent.iri,
             agent.aliases,
             agent.simple_token_id,
-            agent.client_id,
             agent.issuer,
+            agent.client_id,
         )
         return (known, self.origin, self.is_unchecked)
 
@@ -181,20 +181,18 @@ class View:
         """Whether the subscriber may receive the notification."""
         if subscriber.is_unchecked:
             return ReadCheck.YES
-        if not await self._stands(subscriber.agent):
-            return ReadCheck.NO
-        grant = await self._gate.grant(
-            subscriber.agent, subscriber.origin, self._topic, self._snapshot
-        )
+        agent = subscriber.agent
+        if agent is not None:
+            agent = await self._identity_status.current(
+                agent, before_deletion=self._former.something_went
+            )
+            if agent is None:
+                return ReadCheck.NO
+        grant = await self._gate.grant(agent, subscriber.origin, self._topic, self._snapshot)
         self.until_ms = earliest(self.until_ms, grant.until_ms)
         if grant.allows(Mode.READ):
             return ReadCheck.YES
         return ReadCheck.NO if grant.cacheable and self._former.is_certain else ReadCheck.NOT_NOW
-
-    async def _stands(self, agent: Identity | None) -> bool:
-        return agent is None or await self._identity_status.is_still_valid(
-            agent, before_deletion=self._former.something_went
-        )
 
 
 class Readers:
@@ -216,13 +214,16 @@ class Readers:
         paths = paths_to_read(topic)
         if subscriber.is_unchecked:
             return None
-        if subscriber.agent is not None and not await self._identity_status.is_still_valid(
-            subscriber.agent
-        ):
-            raise NotAuthenticated("The credential with which this was created is no longer valid")
+        agent = subscriber.agent
+        if agent is not None:
+            agent = await self._identity_status.current(agent)
+            if agent is None:
+                raise NotAuthenticated(
+                    "The credential with which this was created is no longer valid"
+                )
         snapshot = await self._store.read_metadata(paths)
         grant = await self._gate.authorize(
-            subscriber.agent, subscriber.origin, topic, modes.for_read(topic), snapshot
+            agent, subscriber.origin, topic, modes.for_read(topic), snapshot
         )
         return grant.until_ms
 

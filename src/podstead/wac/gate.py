@@ -18,9 +18,9 @@ import msgspec
 from msgspec.structs import replace
 
 from podstead.core.clock import Clock
-from podstead.core.errors import AccessDenied, NotAuthenticated
+from podstead.core.errors import AccessDenied, InsufficientScope, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, storage_root
-from podstead.core.identity import Identity
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.value import Value
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
@@ -94,6 +94,10 @@ class GrantedAccess(Value):
     public: Modes
     preconditions: tuple[Precondition, ...] = ()
     cacheable: bool = True
+    withheld: Modes = NO_MODES
+    """The modes that the rules grant the agent, and a ceiling does not."""
+    asks_at: str | None = None
+    """The address of the page on which the person can allow these."""
     until_ms: int | None = None
 
     def allows(self, mode: Mode) -> bool:
@@ -112,7 +116,12 @@ class GrantedAccess(Value):
         """What these modes on a subject mean on a path that it governs (W-40, W-54)."""
         if not place.is_acl:
             return self
-        return replace(self, user=_on_acl(self.user), public=_on_acl(self.public))
+        return replace(
+            self,
+            user=_on_acl(self.user),
+            public=_on_acl(self.public),
+            withheld=_on_acl(self.withheld),
+        )
 
 
 class Ceiling(Value):
@@ -121,12 +130,15 @@ class Ceiling(Value):
     ``user`` bounds the modes of the agent, ``public`` those that are granted to everyone. The
     ``preconditions`` must still hold when a write is committed. ``cacheable`` is true if only a
     change of the store can change the ceiling, or time: ``until_ms`` is when that may happen first.
+    ``asks_at`` is the address of the page on which the person can allow more on this resource; the
+    mode that is missing is added to it as ``&mode=…``.
     """
 
     user: Modes = ALL_MODES
     public: Modes = ALL_MODES
     preconditions: tuple[Precondition, ...] = ()
     cacheable: bool = True
+    asks_at: str | None = None
     until_ms: int | None = None
 
 
@@ -139,9 +151,9 @@ class AccessRestriction(Protocol):
 
     async def ceiling(
         self, agent: Identity | None, origin: str | None, subject: ResourcePath, snapshot: Snapshot
-    ) -> Ceiling:
+    ) -> Ceiling | None:
         """The most that a request of this agent may be granted on a resource that is not
-        auxiliary. What it raises refuses the request."""
+        auxiliary; ``None`` for everything. What it raises refuses the request."""
 
 
 class DecisionInputs(msgspec.Struct, frozen=True):
@@ -219,7 +231,7 @@ class Gate:
                 cacheable = cacheable and other.cacheable
                 until_ms = earliest(until_ms, other.until_ms)
             grant = GrantedAccess(
-                grant.user, grant.public, _preconditions(grants), cacheable, until_ms
+                grant.user, grant.public, _preconditions(grants), cacheable, until_ms=until_ms
             )
         return grant.on(place)
 
@@ -333,7 +345,7 @@ class Gate:
             if grant is None:
                 grant = grants[subject] = await self._grant_on(agent, origin, subject, snapshot)
             if requirement.mode not in grant.user:
-                raise NotAuthenticated if agent is None else AccessDenied
+                raise NotAuthenticated if agent is None else _denial(agent, requirement.mode, grant)
 
     async def _restricted_grant_on(
         self,
@@ -350,11 +362,17 @@ class Gate:
         )
         for restriction in self._restrictions:
             ceiling = await restriction.ceiling(agent, origin, subject, snapshot)
+            if ceiling is None:
+                continue
+            public = grant.public & ceiling.public
+            user = (grant.user & ceiling.user) | public
             grant = GrantedAccess(
-                grant.user & ceiling.user,
-                grant.public & ceiling.public,
+                user,
+                public,
                 grant.preconditions + ceiling.preconditions,
                 grant.cacheable and ceiling.cacheable,
+                grant.withheld | (grant.user - user),
+                grant.asks_at or ceiling.asks_at,
                 earliest(grant.until_ms, ceiling.until_ms),
             )
         return grant
@@ -375,12 +393,16 @@ class Gate:
         rules, preconditions = effective.rules, effective.preconditions
         public = rules.public
         if rules.conditional:
-            public = rules.under(Circumstances(self._clock.now_ms())).public
-            effective, _ = await self._under_conditions(effective, agent)
+            effective, circumstances = await self._under_conditions(effective, agent)
+            public = rules.under(Circumstances(circumstances.now_ms)).public
             rules, preconditions = effective.rules, effective.preconditions
         if agent is None:
             return GrantedAccess(
-                public, public, preconditions, effective.cacheable, effective.until_ms
+                public,
+                public,
+                preconditions,
+                effective.cacheable,
+                until_ms=effective.until_ms,
             )
         names = _names(agent.iri, agent.aliases)
         memberships = NO_MEMBERSHIPS
@@ -450,7 +472,7 @@ class Gate:
             rules.public,
             effective.preconditions + memberships.preconditions,
             effective.cacheable and memberships.cacheable,
-            earliest(effective.until_ms, memberships.until_ms),
+            until_ms=earliest(effective.until_ms, memberships.until_ms),
         )
 
     async def _group_is_readable(
@@ -471,7 +493,7 @@ class Gate:
             rules.public,
             effective.preconditions,
             effective.cacheable,
-            effective.until_ms,
+            until_ms=effective.until_ms,
         )
         if not _may_know_content(grant.on(place)) and storage is not None:
             owner = await self._owners.owner_of(storage)
@@ -513,6 +535,19 @@ def canonical_origin(origin: str | None) -> str | None:
 def _may_know_content(grant: GrantedAccess) -> bool:
     """Whether the agent may know the content: with Control, it can grant itself Read."""
     return grant.allows(Mode.READ) or grant.allows(Mode.CONTROL)
+
+
+def _denial(agent: Identity, mode: Mode, grant: GrantedAccess) -> AccessDenied:
+    """The error for an agent without a mode. It says so if only its application lacks the mode."""
+    if mode not in grant.withheld or grant.asks_at is None:
+        return AccessDenied()
+    is_bound = agent.method is AuthenticationMethod.DPOP
+    return InsufficientScope(
+        "You may do this, but the application that acts for you may not; the page at the address "
+        "in WWW-Authenticate allows it",
+        scheme="DPoP" if is_bound else "Bearer",
+        asks_at=f"{grant.asks_at}&mode={mode}",
+    )
 
 
 def _on_acl(modes: Modes) -> Modes:

@@ -47,7 +47,6 @@ _FOR_THE_PROVIDER = (
     "webauthn.helpers",
     "webauthn.helpers.cose",
 )
-_FOR_ACME = ("podstead.app.process.acme.certificates",)
 _FOR_SOCKETS = ("podstead.app.process.sockets.listener",)
 _FOR_CLIENT_CERTIFICATES = (
     "podstead.app.process.tls.engine",
@@ -99,8 +98,6 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield "podstead.storage.blobs.s3"
     if settings.webid_tls:
         yield from _FOR_CLIENT_CERTIFICATES
-    if settings.acme_email is not None:
-        yield from _FOR_ACME
     if settings.sockets_port is not None:
         yield from _FOR_SOCKETS
     if observability.tracing_is_wanted():
