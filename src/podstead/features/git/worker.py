@@ -48,7 +48,7 @@ class RepositorySweep(WorkerFeature):
             self._store, self._directories, self._clock, measured=self._measured
         )
 
-    def committed(self, agent: Identity | None, write: Write) -> None:
+    def committed(self, agent: Identity | None, write: Write) -> None:  # noqa: ARG002
         """Remove repositories in the background if a container was deleted."""
         for path in write.deletes:  # few writes delete anything
             if path.endswith("/"):

@@ -42,7 +42,7 @@ class LegacyNotifications(Feature):
 
     settings = LegacyNotificationSettings
 
-    def modules(self, settings: Settings) -> Sequence[str]:
+    def modules(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002
         return ("podstead.features.legacy_notifications.socket",)
 
     def in_worker(self, services: Services) -> WorkerFeature:

@@ -25,7 +25,7 @@ class PreviewsFeature(Feature):
 
     templates = "podstead.features.previews"
 
-    def modules(self, settings: Settings) -> Sequence[str]:
+    def modules(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002 - on in all of them
         return ("podstead.features.previews.worker",)
 
     def in_worker(self, services: Services) -> WorkerFeature:
