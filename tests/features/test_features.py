@@ -18,9 +18,17 @@ from tests.support.server import ServerProcess, run_command, running_server
 
 SOURCES = Path(podstead.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "docs/build/example-feature"
-SETTINGS = {"git": ("git-processes", "4"), "passkeys": ("passkey-requests-per-minute", "4")}
+SETTINGS = {
+    "acme": ("acme-port", "8080"),
+    "git": ("git-processes", "4"),
+    "legacy_notifications": ("legacy-notifications-open", "true"),
+    "passkeys": ("passkey-requests-per-minute", "4"),
+}
 """A setting of each feature that has some, with a value."""
-ADDRESSES = {"git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"]}
+ADDRESSES = {
+    "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
+    "legacy_notifications": ["/.notifications"],
+}
 """Addresses that only the feature answers."""
 OF_THE_PROVIDER = {"passkeys": ("/idp/account/passkeys", "data-passkeys")}
 """The same for features of the identity provider, with a part of its page for signing in."""

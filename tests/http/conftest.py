@@ -1,12 +1,25 @@
-"""The whole application in this process."""
+"""The fixtures of tests of the application in this process."""
 
-from tests.support.http_fixtures import (  # noqa: F401
-    _keys_of_this_test,
+from __future__ import annotations
+
+from tests.support.http_fixtures import (
     clock,
     key_pairs,
+    keys_of_this_test,
     peer,
     server,
     settings,
     start,
     store,
 )
+
+__all__ = [
+    "clock",
+    "key_pairs",
+    "keys_of_this_test",
+    "peer",
+    "server",
+    "settings",
+    "start",
+    "store",
+]

@@ -23,6 +23,7 @@ from podstead.web import application as web_application
 from podstead.web.routes import Access
 from tests.support.application import Server, running
 from tests.support.asgi import Client
+from tests.support.features import LEFT_OUT
 from tests.support.rdf import TURTLE
 
 PUBLIC_SERVICES = {
@@ -32,13 +33,14 @@ PUBLIC_SERVICES = {
     "/.well-known/solid": {"GET", "HEAD"},
     "/.well-known/openid-configuration": {"GET", "HEAD"},
     "/.well-known/jwks.json": {"GET", "HEAD"},
-    "/.notifications": {"GET", "HEAD"},
     "/.notifications/sender": {"GET", "HEAD"},
     "/.notifications/gateway": {"POST"},
     "/.notifications/gateway/sockets": {"POST"},
     "/.notifications/WebhookChannel2023/": {"GET", "HEAD", "POST"},
     "/.notifications/WebhookChannel2023/{key}": {"GET", "HEAD", "DELETE"},
 }
+if "legacy_notifications" not in LEFT_OUT:
+    PUBLIC_SERVICES["/.notifications"] = {"GET", "HEAD"}
 PUBLIC_SERVICES["/.probe/{key}"] = {"GET"}
 PUBLIC_SERVICES["/.uploads/"] = {"POST"}
 PUBLIC_SERVICES["/.uploads/{upload}"] = {"HEAD", "PATCH", "DELETE", "POST"}

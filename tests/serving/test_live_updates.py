@@ -21,6 +21,8 @@ from tests.support.live_sockets import sockets_to, sockets_to_every_worker
 from tests.support.server import DEADLINE_S, ServerProcess, running_server
 from tests.support.workers import clients_of_every_worker
 
+pytestmark = pytest.mark.feature("legacy_notifications")
+
 TURTLE = "text/turtle"
 PASSWORD = "correct horse battery staple"
 

@@ -1,4 +1,4 @@
-"""The whole application in this process, on a store of its own, with two pods."""
+"""Fixtures: the whole application in this process, on a store of its own, with two pods."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def key_pairs() -> Iterator[KeyPairs]:
 
 
 @pytest.fixture(autouse=True)
-def _keys_of_this_test(key_pairs: KeyPairs) -> Iterator[None]:
+def keys_of_this_test(key_pairs: KeyPairs) -> Iterator[None]:
     with key_pairs.for_one_test():
         yield
 

@@ -1,4 +1,4 @@
-"""How clients receive changes: through the hub of a worker, by solid-0.1 or by channels."""
+"""How clients receive changes: through the hub of a worker, by channels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import SenderKeyFolder
-from podstead.config import Settings
 from podstead.core.errors import OutboundError, Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.channel_types import GATEWAY, ChannelType
@@ -41,9 +40,7 @@ from podstead.web.notifications.services import (
     receiving_path,
 )
 from podstead.web.notifications.streams import ChannelSocket, ResourceStreams, Streams
-from podstead.web.resource_responses import UPDATES_PATH
 from podstead.web.routes import Access, Endpoint, Route, SocketEndpoint
-from podstead.web.updates_socket import SocketRules, UpdatesSocket
 from podstead.web.websocket import OpenSockets
 
 if TYPE_CHECKING:
@@ -60,18 +57,12 @@ CHANNEL_TYPES: Final = (
 _KEY: Final = "{key}"
 
 
-def commits_alone(settings: Settings) -> bool:
-    """Whether a worker learns of each commit when it makes it: it has no others beside it, neither
-    in its server nor on another node."""
-    return settings.workers == 1 and settings.database is None
-
-
 class LiveUpdates:
-    """solid-0.1 and the Solid Notifications Protocol, of one worker."""
+    """The Solid Notifications Protocol, of one worker."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._sockets = OpenSockets(per_address=services.settings.sockets_per_address)
+        self.sockets = OpenSockets(per_address=services.settings.sockets_per_address)
         self._addresses = Addresses(services.base_url, services.settings.sockets_base_url)
         self._messages = Messages(base_url=services.base_url)
         self._sender_keys = SenderKeyFolder(key_storage(services.settings), services.clock)
@@ -94,7 +85,8 @@ class LiveUpdates:
         )
 
     @cached_property
-    def _history(self) -> History:
+    def history(self) -> History:
+        """Reads notifications of the past from the change log."""
         return History(self._services.store, self._readers, state_tag)
 
     @cached_property
@@ -107,7 +99,7 @@ class LiveUpdates:
     def _listeners(self) -> Listeners:
         return Listeners(
             hub=self.hub,
-            history=self._history,
+            history=self.history,
             clock=self._services.clock,
             heartbeat_s=self._services.settings.heartbeat_s,
         )
@@ -130,7 +122,7 @@ class LiveUpdates:
             base_url=self._services.base_url,
             channels=self._channels,
             listeners=self._listeners,
-            sockets=self._sockets,
+            sockets=self.sockets,
             messages=self._messages,
         )
 
@@ -141,7 +133,7 @@ class LiveUpdates:
             Sending(
                 records=services.records,
                 listeners=self._listeners,
-                history=self._history,
+                history=self.history,
                 messages=self._messages,
                 outgoing=services.foreign,
                 sender=Sender(
@@ -158,7 +150,7 @@ class LiveUpdates:
     @property
     def open_sockets(self) -> int:
         """How many WebSockets and streams are open."""
-        return self._sockets.count
+        return self.sockets.count
 
     def start(self) -> None:
         """Begin to send webhooks. The store must be open."""
@@ -170,13 +162,12 @@ class LiveUpdates:
 
     async def _leave(self) -> None:
         self.hub.close()
-        await self._sockets.drain()
+        await self.sockets.drain()
 
     def routes(self) -> tuple[Route, ...]:
         """The routes of all endpoints for notifications, and of their descriptions."""
         gateway = GatewayEndpoint(subscriptions=self._subscriptions, clock=self._services.clock)
         return (
-            self._updates_route(),
             *(self._service_route(each) for each in CHANNEL_TYPES),
             *(self._channel_route(each) for each in CHANNEL_TYPES),
             *self._stream_routes(),
@@ -184,23 +175,6 @@ class LiveUpdates:
             Route(GATEWAY, {"POST": gateway.negotiate}, Access.PUBLIC),
             Route(ENDPOINT, {"POST": gateway.open}, Access.PUBLIC),
         )
-
-    def _updates_route(self) -> Route:
-        settings = self._services.settings
-        updates = UpdatesSocket(
-            base_url=settings.base_url,
-            hub=self.hub,
-            history=self._history,
-            authentication=self._services.limited_authentication(),
-            sockets=self._sockets,
-            clock=self._services.clock,
-            rules=SocketRules(
-                heartbeat_s=settings.heartbeat_s,
-                is_open=settings.legacy_notifications_open,
-                is_alone=commits_alone(settings),
-            ),
-        )
-        return _route(UPDATES_PATH, updates.get, socket=updates.connect)
 
     def _service_route(self, channel_type: ChannelType) -> Route:
         service = SubscriptionService(channel_type, self._subscriptions)
@@ -232,7 +206,7 @@ class LiveUpdates:
         socket = ChannelSocket(
             channels=self._channels,
             listeners=self._listeners,
-            sockets=self._sockets,
+            sockets=self.sockets,
             messages=self._messages,
         )
         return (

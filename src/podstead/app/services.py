@@ -55,6 +55,7 @@ from podstead.authn.web_ids import (
 )
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
+from podstead.core.identity import IdentityRefinement
 from podstead.features import WorkerFeature, container_hooks, features
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.nostr import schnorr
@@ -96,6 +97,7 @@ from podstead.web.request_counts import RequestCounts
 from podstead.web.request_ids import RequestIds
 from podstead.web.resource_endpoint import FormerPods, ResourceEndpoint
 from podstead.web.resource_responses import Responder
+from podstead.web.response import HeaderField
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Route, Routes, plain_routes
 from podstead.web.uploads_endpoint import PLACE, UploadsEndpoint
@@ -218,7 +220,12 @@ class Services:
             registries=self.store,
             clock=self.clock,
             enabled=self.settings.simple_tokens,
+            refinements=self._refinements,
         )
+
+    @cached_property
+    def _refinements(self) -> Sequence[IdentityRefinement]:
+        return tuple(each.refinement for each in self.features if each.refinement is not None)
 
     @cached_property
     def lookups(self) -> LookupLimits:
@@ -231,7 +238,9 @@ class Services:
 
     @cached_property
     def identity_status(self) -> IdentityStatus:
-        return IdentityStatus(tokens=self.store, web_ids=self.local_web_ids)
+        return IdentityStatus(
+            tokens=self.store, web_ids=self.local_web_ids, refinements=self._refinements
+        )
 
     @cached_property
     def event_rules(self) -> EventRules:
@@ -349,6 +358,7 @@ class Services:
             ),
             certificates=self.web_id_tls,
             schemes=self._credential_schemes,
+            refinements=self._refinements,
         )
 
     @cached_property
@@ -521,13 +531,19 @@ class Services:
         )
 
     @cached_property
+    def _resource_headers(self) -> Sequence[HeaderField]:
+        return tuple(field for each in self.features for field in each.resource_headers)
+
+    @cached_property
+    def responder(self) -> Responder:
+        return Responder(base_url=self.base_url, clock=self.clock, further=self._resource_headers)
+
+    @cached_property
     def resource_endpoint(self) -> ResourceEndpoint:
         settings, base_url = self.settings, self.base_url
         return ResourceEndpoint(
             service=self.resources,
-            responder=Responder(
-                base_url=base_url, clock=self.clock, sockets_base_url=settings.sockets_base_url
-            ),
+            responder=self.responder,
             challenges=self.challenges,
             base_url=base_url,
             redirects_reads=settings.redirect_large_reads,
@@ -624,7 +640,7 @@ class Services:
             certificates=self.client_certificates,
             provider_routes=dict.fromkeys(self.provider_hosts, self._provider_routes),
             slow_request=self.provider.slow_requests.note if self.provider else None,
-            sockets_base_url=self.settings.sockets_base_url,
+            resource_headers=self._resource_headers,
             prefetch=self.store.prefetch,
         )
 

@@ -26,7 +26,12 @@ from podstead.authn.signed_requests import SignedRequestVerifier
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
-from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.core.identity import (
+    AuthenticationMethod,
+    Identity,
+    IdentityRefinement,
+    refined,
+)
 from podstead.core.value import Value
 from podstead.nostr.http_auth import SignedRequest
 from podstead.storage.protocol import Store
@@ -91,10 +96,12 @@ class Authenticator:
         signed_requests: SignedRequestVerifier,
         certificates: WebIdTls | None = None,
         schemes: Sequence[CredentialScheme] = (),
+        refinements: Sequence[IdentityRefinement] = (),
     ) -> None:
         """Without ``certificates``, client certificates are ignored. ``schemes`` are asked first,
-        in their order."""
+        in their order. ``refinements`` add to the identities of applications."""
         self.schemes = schemes
+        self._refinements = refinements
         self._pod_tokens = pod_tokens
         self._resource_tokens = resource_tokens
         self._signed_requests = signed_requests
@@ -124,12 +131,13 @@ class Authenticator:
             case None:
                 return await self._by_certificate(credentials)
             case UnverifiedDpop():
-                return await self._resource_tokens.verify_dpop(
+                identity = await self._resource_tokens.verify_dpop(
                     credential,
                     method=credentials.method,
                     url=credentials.url,
                     client_address=credentials.client_address,
                 )
+                return await refined(identity, self._refinements)
             case UnverifiedEvent():
                 return await self._signed_requests.verify(
                     credential,
@@ -142,13 +150,15 @@ class Authenticator:
                     sequence=_sequence_of_git(credentials),
                 )
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
-                return await self._resource_tokens.verify_bearer(credential)
+                identity = await self._resource_tokens.verify_bearer(credential)
+                return await refined(identity, self._refinements)
             case UnverifiedBearer(token):
                 return await self._pod_tokens.verify(token, credentials.authorization[0])
 
     async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
         """Check that the credentials that proved an identity when the request began have not been
-        revoked since, and that their key has not been removed from the account.
+        revoked since, that they are still good for the same, and that their key has not been
+        removed from the account.
 
         They may have expired meanwhile, because the request arrived in time. Raises
         NotAuthenticated.
@@ -169,6 +179,10 @@ class Authenticator:
                 await self._resource_tokens.check_again(token, "Bearer", credentials.client_address)
             case UnverifiedBearer(token):
                 await self._pod_tokens.check_again(token)
+        if identity.is_of_application:
+            now = await refined(identity, self._refinements)
+            if now.limit != identity.limit:
+                raise NotAuthenticated("What the credentials are good for has changed meanwhile")
         return None
 
     async def _by_certificate(self, credentials: RequestCredentials) -> Identity | None:
@@ -190,9 +204,17 @@ class PodTokenVerifier:
     """Verifies simple tokens with the signing keys and against the registries of the store."""
 
     def __init__(
-        self, *, keys: Sequence[SigningKey], registries: Store, clock: Clock, enabled: bool
+        self,
+        *,
+        keys: Sequence[SigningKey],
+        registries: Store,
+        clock: Clock,
+        enabled: bool,
+        refinements: Sequence[IdentityRefinement] = (),
     ) -> None:
-        """``enabled`` is false if simple tokens are switched off (A-34)."""
+        """``enabled`` is false if simple tokens are switched off (A-34). What ``refinements`` add
+        must change only in writes that also store the token again."""
+        self._refinements = refinements
         self._keys = tuple(keys)
         self._registries = registries
         self._clock = clock
@@ -215,14 +237,17 @@ class PodTokenVerifier:
         if registries_version != self._registries.registries_version():
             del self._recent[authorization]
             return None
-        expires_s = identity.expires_at_s
-        if expires_s is not None and self._clock.now_ms() >= expires_s * 1000:
+        until_s = identity.holds_until_s
+        if until_s is not None and self._clock.now_ms() >= until_s * 1000:
             return None
         return identity
 
     async def verify_typed(self, token: str) -> VerifiedPodToken:
-        """The content of a token that a person has typed. Raises NotAuthenticated."""
-        await self.verify(token, b"Bearer " + token.encode(errors="replace"))
+        """The content of a token that a person has typed, with which they do on the pages what they
+        can; one with a limit is not enough for that. Raises NotAuthenticated."""
+        identity = await self.verify(token, b"Bearer " + token.encode(errors="replace"))
+        if identity.limit is not None:
+            raise NotAuthenticated("This token was given for less than signing in", invalid=True)
         return self._verify(token)[0]
 
     async def verify(self, token: str, authorization: bytes) -> Identity:
@@ -237,6 +262,7 @@ class PodTokenVerifier:
             await self._check_registered(verified)
         except InvalidToken as refusal:
             raise _refused(refusal) from refusal
+        identity = await refined(identity, self._refinements)
         if len(authorization) <= _MAX_RECALLED_BYTES:
             _remember(self._recent, authorization, (registries_version, identity))
         return identity
@@ -261,7 +287,9 @@ class PodTokenVerifier:
             await self._check_registered(verified)
         except InvalidToken:
             return False
-        return True
+        # A session that began with the token is for everything, and so must the token still be.
+        identity = await refined(_identity_of(verified), self._refinements)
+        return identity.limit is None
 
     def _verify(self, token: str) -> tuple[VerifiedPodToken, Identity]:
         # A signature is verified once; the expiry is checked every time.
@@ -269,16 +297,7 @@ class PodTokenVerifier:
         known = self._verified.get(token)
         if known is None:
             verified = verify_token(token, keys=self._keys, now_s=now_s)
-            known = (
-                verified,
-                Identity(
-                    iri=verified.web_id,
-                    method=AuthenticationMethod.SIMPLE,
-                    token_id=verified.token_id,
-                    expires_at_s=verified.expires_s,
-                    may_state_identity=True,
-                ),
-            )
+            known = (verified, _identity_of(verified))
             _remember(self._verified, token, known)
         expires_s = known[0].expires_s
         if expires_s is not None and now_s >= expires_s:
@@ -292,6 +311,16 @@ class PodTokenVerifier:
         pod = await self._registries.read_pod(record.pod)
         if pod is None or pod.owner != verified.web_id:
             raise InvalidToken("Invalid token")
+
+
+def _identity_of(verified: VerifiedPodToken) -> Identity:
+    return Identity(
+        iri=verified.web_id,
+        method=AuthenticationMethod.SIMPLE,
+        token_id=verified.token_id,
+        expires_at_s=verified.expires_s,
+        may_state_identity=True,
+    )
 
 
 def _remember(cache: OrderedDict[_Key, _Known], key: _Key, known: _Known) -> None:

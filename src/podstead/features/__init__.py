@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
+    from podstead.core.identity import IdentityRefinement
     from podstead.idp.sign_in_methods import SignInMethod
     from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
@@ -41,10 +42,19 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.account.collections import Collection
     from podstead.web.account.security_page import SecuritySection
     from podstead.web.pages.rendering import NavigationRow
+    from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
     from podstead.web.sign_in.browser_sign_in import SignInForm
 
-SHIPPED: Final = ("git", "importers", "passkeys", "watch")
+SHIPPED: Final = (
+    "access_limits",
+    "acme",
+    "git",
+    "importers",
+    "legacy_notifications",
+    "passkeys",
+    "watch",
+)
 """The features in this folder, in the order of what they add to pages. One whose folder was removed
 is not there, and nothing else changes."""
 
@@ -86,6 +96,20 @@ class RepositoryArchives(Protocol):
     ) -> AbstractAsyncContextManager[TakenRepositories]:
         """The repositories, which are removed again unless their pod is committed within the
         context."""
+
+
+class CertificateSource(Protocol):
+    """Obtains the certificate of the server."""
+
+    file: Path
+    """The file with the key and the chain in PEM format, which is replaced at once."""
+
+    def ensure(self) -> None:
+        """Obtain a certificate, unless there is one that can be used. Raises PodsteadError."""
+
+    def keep(self) -> None:
+        """Renew it in time, forever; a SIGHUP to this process has the server use another one. To be
+        called in a thread of its own."""
 
 
 class DataFolder:
@@ -171,11 +195,17 @@ class WorkerFeature:
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""
 
+    resource_headers: Sequence[HeaderField] = ()
+    """Header fields of all responses to GET, HEAD and OPTIONS of resources."""
+
     observer: WriteObserver | None = None
     """Learns of each write of a request to a resource, once it is committed."""
 
     write_extension: WriteExtension | None = None
     """Adds to each write of a request to a resource, before it is committed, or refuses it."""
+
+    refinement: IdentityRefinement | None = None
+    """Adds to the identities that tokens prove, such as a limit for ``restriction``."""
 
     restriction: AccessRestriction | None = None
     """Restricts what access rules grant to a request."""
@@ -230,6 +260,19 @@ class Feature:
     def sign_in_methods(self) -> Sequence[SignInMethod]:
         """What accounts can have to sign in with besides the password."""
         return ()
+
+    def ports(self, settings: Settings) -> Sequence[int]:
+        """The TCP ports that the feature opens."""
+        return ()
+
+    def has_certificate(self, settings: Settings) -> bool:
+        """Whether the certificate of the server is that of :meth:`certificate`, in place of the
+        settings ssl-cert and ssl-key."""
+        return False
+
+    def certificate(self, settings: Settings) -> CertificateSource:
+        """What obtains the certificate; the data root is there. Raises StartRefused."""
+        raise NotImplementedError
 
     def modules(self, settings: Settings) -> Sequence[str]:
         """The modules that a worker with these settings uses and does not load by itself when its

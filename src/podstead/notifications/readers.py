@@ -122,7 +122,13 @@ class Subscriber:
     def identity(self) -> Hashable:
         """A key that is equal for subscribers to whom the same access rules apply."""
         agent = self.agent
-        known = agent and (agent.iri, agent.aliases, agent.simple_token_id)
+        known = agent and (
+            agent.iri,
+            agent.aliases,
+            agent.simple_token_id,
+            agent.issuer,
+            agent.client_id,
+        )
         return (known, self.origin, self.is_unchecked)
 
     def has_expired(self, now_ms: int) -> bool:
@@ -172,19 +178,17 @@ class View:
         """Whether the subscriber may receive the notification."""
         if subscriber.is_unchecked:
             return ReadCheck.YES
-        if not await self._stands(subscriber.agent):
-            return ReadCheck.NO
-        grant = await self._gate.grant(
-            subscriber.agent, subscriber.origin, self._topic, self._snapshot
-        )
+        agent = subscriber.agent
+        if agent is not None:
+            agent = await self._identity_status.current(
+                agent, before_deletion=self._former.something_went
+            )
+            if agent is None:
+                return ReadCheck.NO
+        grant = await self._gate.grant(agent, subscriber.origin, self._topic, self._snapshot)
         if grant.allows(Mode.READ):
             return ReadCheck.YES
         return ReadCheck.NO if grant.cacheable and self._former.is_certain else ReadCheck.NOT_NOW
-
-    async def _stands(self, agent: Identity | None) -> bool:
-        return agent is None or await self._identity_status.is_still_valid(
-            agent, before_deletion=self._former.something_went
-        )
 
 
 class Readers:
@@ -205,14 +209,15 @@ class Readers:
         paths = paths_to_read(topic)
         if subscriber.is_unchecked:
             return
-        if subscriber.agent is not None and not await self._identity_status.is_still_valid(
-            subscriber.agent
-        ):
-            raise NotAuthenticated("The credential with which this was created is no longer valid")
+        agent = subscriber.agent
+        if agent is not None:
+            agent = await self._identity_status.current(agent)
+            if agent is None:
+                raise NotAuthenticated(
+                    "The credential with which this was created is no longer valid"
+                )
         snapshot = await self._store.read_metadata(paths)
-        await self._gate.authorize(
-            subscriber.agent, subscriber.origin, topic, modes.for_read(topic), snapshot
-        )
+        await self._gate.authorize(agent, subscriber.origin, topic, modes.for_read(topic), snapshot)
 
     async def view(self, notification: Notification) -> View:
         """The rules that decide who receives a notification."""

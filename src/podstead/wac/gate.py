@@ -16,9 +16,9 @@ from typing import Protocol
 
 import msgspec
 
-from podstead.core.errors import AccessDenied, NotAuthenticated
+from podstead.core.errors import AccessDenied, InsufficientScope, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, storage_root
-from podstead.core.identity import Identity
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.value import Value
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
@@ -90,6 +90,10 @@ class GrantedAccess(Value):
     public: Modes
     preconditions: tuple[Precondition, ...] = ()
     cacheable: bool = True
+    withheld: Modes = NO_MODES
+    """The modes that the rules grant the agent, and a ceiling does not."""
+    asks_at: str | None = None
+    """The address of the page on which the person can allow these."""
 
     def allows(self, mode: Mode) -> bool:
         return mode in self.user
@@ -108,7 +112,12 @@ class GrantedAccess(Value):
         if not place.is_acl:
             return self
         return GrantedAccess(
-            _on_acl(self.user), _on_acl(self.public), self.preconditions, self.cacheable
+            _on_acl(self.user),
+            _on_acl(self.public),
+            self.preconditions,
+            self.cacheable,
+            _on_acl(self.withheld),
+            self.asks_at,
         )
 
 
@@ -117,13 +126,15 @@ class Ceiling(Value):
 
     ``user`` bounds the modes of the agent, ``public`` those that are granted to everyone. The
     ``preconditions`` must still hold when a write is committed. ``cacheable`` is true if only a
-    change of the store can change the ceiling.
+    change of the store can change the ceiling. ``asks_at`` is the address of the page on which the
+    person can allow more on this resource; the mode that is missing is added to it as ``&mode=…``.
     """
 
     user: Modes = ALL_MODES
     public: Modes = ALL_MODES
     preconditions: tuple[Precondition, ...] = ()
     cacheable: bool = True
+    asks_at: str | None = None
 
 
 class AccessRestriction(Protocol):
@@ -135,9 +146,9 @@ class AccessRestriction(Protocol):
 
     async def ceiling(
         self, agent: Identity | None, origin: str | None, subject: ResourcePath, snapshot: Snapshot
-    ) -> Ceiling:
+    ) -> Ceiling | None:
         """The most that a request of this agent may be granted on a resource that is not
-        auxiliary. What it raises refuses the request."""
+        auxiliary; ``None`` for everything. What it raises refuses the request."""
 
 
 class DecisionInputs(msgspec.Struct, frozen=True):
@@ -318,7 +329,7 @@ class Gate:
             if grant is None:
                 grant = grants[subject] = await self._grant_on(agent, origin, subject, snapshot)
             if requirement.mode not in grant.user:
-                raise NotAuthenticated if agent is None else AccessDenied
+                raise NotAuthenticated if agent is None else _denial(agent, requirement.mode, grant)
 
     async def _restricted_grant_on(
         self,
@@ -335,11 +346,17 @@ class Gate:
         )
         for restriction in self._restrictions:
             ceiling = await restriction.ceiling(agent, origin, subject, snapshot)
+            if ceiling is None:
+                continue
+            public = grant.public & ceiling.public
+            user = (grant.user & ceiling.user) | public
             grant = GrantedAccess(
-                grant.user & ceiling.user,
-                grant.public & ceiling.public,
+                user,
+                public,
                 grant.preconditions + ceiling.preconditions,
                 grant.cacheable and ceiling.cacheable,
+                grant.withheld | (grant.user - user),
+                grant.asks_at or ceiling.asks_at,
             )
         return grant
 
@@ -444,6 +461,19 @@ def canonical_origin(origin: str | None) -> str | None:
 def _may_know_content(grant: GrantedAccess) -> bool:
     """Whether the agent may know the content: with Control, it can grant itself Read."""
     return grant.allows(Mode.READ) or grant.allows(Mode.CONTROL)
+
+
+def _denial(agent: Identity, mode: Mode, grant: GrantedAccess) -> AccessDenied:
+    """The error for an agent without a mode. It says so if only its application lacks the mode."""
+    if mode not in grant.withheld or grant.asks_at is None:
+        return AccessDenied()
+    is_bound = agent.method is AuthenticationMethod.DPOP
+    return InsufficientScope(
+        "You may do this, but the application that acts for you may not; the page at the address "
+        "in WWW-Authenticate allows it",
+        scheme="DPoP" if is_bound else "Bearer",
+        asks_at=f"{grant.asks_at}&mode={mode}",
+    )
 
 
 def _on_acl(modes: Modes) -> Modes:

@@ -5,6 +5,7 @@ Fields that depend only on the path and kind of the resource are computed once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from email.utils import formatdate
 from functools import lru_cache
 
@@ -60,9 +61,6 @@ from podstead.web.response import (
     empty_response,
 )
 
-UPDATES_PATH = ResourcePath("/.notifications")
-"""The path of the socket of solid-0.1."""
-
 _VARY_OF_CONTAINERS = VARY + b", Prefer"
 
 
@@ -100,11 +98,11 @@ _ACCEPTS_NO_RANGES = (b"accept-ranges", b"none")
 class Responder:
     """Creates responses; ``base_url`` is the prefix of absolute links."""
 
-    def __init__(self, *, base_url: str, clock: Clock, sockets_base_url: str | None = None) -> None:
-        """``sockets_base_url`` is the prefix of the URLs of sockets, if it is another."""
+    def __init__(self, *, base_url: str, clock: Clock, further: Sequence[HeaderField] = ()) -> None:
+        """``further`` are header fields of all responses to reads."""
         self._clock = clock
         self._base_url = base_url
-        self._updates_via = updates_via(sockets_base_url or base_url)
+        self._further = tuple(further)
 
     def outcome(self, outcome: Outcome, request: ResourceRequest) -> Response:
         """The response to an operation that was carried out."""
@@ -135,7 +133,7 @@ class Responder:
         if denied or request.operation.method in _SAFE:  # A-9, W-50
             _add_wac_allow(headers, request)
         if request.operation.method in _SAFE:
-            headers.append(self._updates_via)
+            headers += self._further
         if isinstance(error, UnsupportedMediaType | NotFound):
             # They say whether and how a client can create a missing resource.
             headers += _method_headers(target)
@@ -165,7 +163,7 @@ class Responder:
             headers += _method_headers(request.operation.target)
         if request.operation.method in _SAFE:
             headers.append((b"cache-control", _cache_control(request)))
-            headers.append(self._updates_via)
+            headers += self._further
             _add_wac_allow(headers, request)
         if outcome.nearly_full is not None and _controls(request):
             level = outcome.nearly_full
@@ -177,16 +175,12 @@ class Responder:
         return headers
 
 
-def updates_via(base_url: str) -> HeaderField:
-    """The field with the URL of the socket for notifications of changes (L-1): wss for https, ws
-    for http."""
-    return b"updates-via", f"ws{base_url.removeprefix('http')}{UPDATES_PATH}".encode("ascii")
-
-
-def options_response(target: ResourcePath, *, base_url: str, updates: HeaderField) -> Response:
-    """The response to OPTIONS of a resource, which depends on the URL alone (P-13). ``updates``
-    names the socket."""
-    headers: Headers = [*_method_headers(target), updates]
+def options_response(
+    target: ResourcePath, *, base_url: str, further: Sequence[HeaderField]
+) -> Response:
+    """The response to OPTIONS of a resource, which depends on the URL alone (P-13), with
+    ``further`` header fields."""
+    headers: Headers = [*_method_headers(target), *further]
     root = storage_root(target)
     if root is not None:
         link = (base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION)

@@ -1,11 +1,17 @@
 """A provider with two accounts, in this process."""
 
-from tests.support.http_fixtures import (  # noqa: F401
-    _keys_of_this_test,
-    clock,
-    key_pairs,
-    settings,
-    start,
-    store,
-)
-from tests.support.provider_fixtures import app, browser, new_browser, server  # noqa: F401
+from tests.support.http_fixtures import clock, key_pairs, keys_of_this_test, settings, start, store
+from tests.support.provider_fixtures import app, browser, new_browser, server
+
+__all__ = [
+    "app",
+    "browser",
+    "clock",
+    "key_pairs",
+    "keys_of_this_test",
+    "new_browser",
+    "server",
+    "settings",
+    "start",
+    "store",
+]

@@ -76,6 +76,7 @@ async def test_requests_of_another_site_are_the_publics(
     ).status == 200
 
 
+@pytest.mark.feature("legacy_notifications")
 async def test_a_websocket_is_the_publics(world: World) -> None:
     """A-170: pages of all sites open them, and what they hear is not told to them by CORS."""
     alice = world.holder().pem

@@ -1,3 +1,5 @@
 """A provider with two accounts, an application that asks for them, and browsers."""
 
-from tests.support.provider_fixtures import app, browser, new_browser, server  # noqa: F401
+from tests.support.provider_fixtures import app, browser, new_browser, server
+
+__all__ = ["app", "browser", "new_browser", "server"]

@@ -21,7 +21,6 @@ import pytest
 
 from podstead.app import lifespan
 from podstead.app.adapters.system import SystemClock
-from podstead.app.live_updates import commits_alone
 from podstead.app.process.listening import chosen_port, closing_all, open_listeners
 from podstead.app.process.logs import JsonFormatter, ServerNews, TextFormatter, logging_config
 from podstead.app.process.run import MAX_CORES, usable_cores
@@ -107,10 +106,13 @@ def loaded() -> frozenset[str]:
         webid_tls=True,
         database=DATABASE,
         bodies="s3://bucket/pods",
-        **({} if "git" in LEFT_OUT else {"git": True}),
+        **{
+            name: value
+            for name, value in (("git", True), ("acme_email", "me@pods.example"))
+            if name.partition("_")[0] not in LEFT_OUT
+        },
         sockets_port=0,
         mail=MAIL,
-        acme_email="me@pods.example",
     )
 
 
@@ -491,23 +493,3 @@ def test_what_granian_wrongly_says_about_stopping_is_dropped() -> None:
     news = ServerNews()
     assert not news.filter(record("Killing worker-1 after it refused to gracefully stop"))
     assert news.filter(record("Unexpected exit from worker-1"))
-
-
-# --- live updates ------------------------------------------------------------------------------
-#
-# Which workers may take what they have committed themselves for all that was committed?
-
-
-@pytest.mark.parametrize(
-    ("workers", "database", "expected"),
-    [
-        (1, None, True),
-        (2, None, False),
-        (None, None, False),
-        (1, "postgresql://db.example/podstead", False),
-    ],
-)
-def test_only_the_one_worker_of_an_embedded_database_commits_alone(
-    workers: int | None, database: str | None, *, expected: bool
-) -> None:
-    assert commits_alone(Settings(workers=workers, database=database)) == expected

@@ -471,29 +471,6 @@ def test_clients_can_reach_the_port_for_sockets(
     assert sentence in refusal(given)
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ({}, "no authority issues a certificate for localhost"),
-        ({"base_url": "https://192.0.2.1"}, "for 192.0.2.1"),
-        ({"base_url": "https://[2001:db8::1]"}, "for 2001:db8::1"),
-        ({"base_url": "http://pods.example"}, "https://"),
-        (
-            {"base_url": "https://a.example", "ssl_cert": "c.pem", "ssl_key": "k.pem"},
-            "together with ssl-cert",
-        ),
-        (
-            {"base_url": "https://a.example", "database": "postgresql://db.example/podstead"},
-            "together with database",
-        ),
-    ],
-)
-def test_a_certificate_is_ordered_for_a_domain_name(
-    given: dict[str, OptionValue], sentence: str
-) -> None:
-    assert sentence in refusal({"acme_email": "me@pods.example", **given})
-
-
 def test_a_second_factor_is_demanded_of_accounts(toml: Toml) -> None:
     by_option: dict[str, OptionValue] = {"require_two_factor": True}
     for given in (by_option, toml("require-two-factor = true")):

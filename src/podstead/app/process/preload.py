@@ -43,7 +43,6 @@ _FOR_THE_PROVIDER = (
     "podstead.app.accounts",
     "podstead.app.provider",
 )
-_FOR_ACME = ("podstead.app.process.acme.certificates",)
 _FOR_SOCKETS = ("podstead.app.process.sockets.listener",)
 _FOR_CLIENT_CERTIFICATES = (
     "podstead.app.process.tls.engine",
@@ -95,8 +94,6 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield "podstead.storage.blobs.s3"
     if settings.webid_tls:
         yield from _FOR_CLIENT_CERTIFICATES
-    if settings.acme_email is not None:
-        yield from _FOR_ACME
     if settings.sockets_port is not None:
         yield from _FOR_SOCKETS
     if observability.tracing_is_wanted():

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
 import socket
 import ssl
 import stat
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from cryptography import x509
 
-from podstead.app.process.acme.certificates import AutomaticCertificate, host_names
-from podstead.app.process.acme.client import OrderFailed
-from podstead.config import Settings
+from podstead.app.process.admin_http import MAX_REQUESTS
+from podstead.config import Settings, StartRefused, read_settings
+from podstead.config.sources import OptionValue
+from podstead.features.acme.certificates import (
+    AutomaticCertificate,
+    OrderFailed,
+    answering_challenges,
+    host_names,
+)
 from tests.support.listeners import CERTIFICATE
 from tests.support.pebble import Authority, running_pebble
 from tests.support.proxies import free_port
 from tests.support.server import DEADLINE_S, START, ServerProcess, StartFailed
 from tests.support.waiting import wait_until
-
-pytestmark = pytest.mark.needs("pebble")
 
 NAME = "pods.example"
 
@@ -35,7 +42,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Authority]:
 
 
 def settings_for(authority: Authority, root: Path, **changes: object) -> Settings:
-    given = {
+    given: dict[str, object] = {
         "root": root,
         "host": "127.0.0.1",
         "base_url": f"https://{NAME}",
@@ -46,7 +53,7 @@ def settings_for(authority: Authority, root: Path, **changes: object) -> Setting
         **changes,
     }
     root.mkdir(exist_ok=True)
-    return Settings(**given)  # type: ignore[arg-type]
+    return Settings().with_values(**given)
 
 
 def shown(port: int) -> x509.Certificate:
@@ -71,6 +78,7 @@ def is_shown_another(port: int, than: x509.Certificate) -> bool:
         return False
 
 
+@pytest.mark.needs("pebble")
 @pytest.mark.parametrize("more", [(), ("--webid-tls", "--sockets-port", "0")])
 def test_a_server_gets_its_certificate_at_its_first_start_and_a_new_one_in_time(
     authority: Authority, tmp_path: Path, more: tuple[str, ...]
@@ -106,7 +114,7 @@ def test_a_server_gets_its_certificate_at_its_first_start_and_a_new_one_in_time(
         AutomaticCertificate(settings_for(authority, tmp_path / "root")).order()
         server.signal(signal.SIGHUP)
         wait_until(lambda: is_shown_another(server.port or 0, first), "the renewed certificate")
-        renewed = shown(server.port)
+        renewed = x509.load_pem_x509_certificate(files[1].read_bytes())
         server.stop()
         server.launch()
         server.wait_for_line("Podstead is ready")
@@ -116,6 +124,7 @@ def test_a_server_gets_its_certificate_at_its_first_start_and_a_new_one_in_time(
         server.close()
 
 
+@pytest.mark.needs("pebble")
 def test_a_certificate_is_renewed_when_a_third_of_its_time_is_left(
     authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +151,7 @@ def test_a_certificate_is_renewed_when_a_third_of_its_time_is_left(
     assert asked == [signal.SIGHUP]
 
 
+@pytest.mark.needs("pebble")
 def test_a_new_name_needs_a_new_certificate(authority: Authority, tmp_path: Path) -> None:
     root = tmp_path / "root"
     AutomaticCertificate(settings_for(authority, root)).ensure()
@@ -155,6 +165,7 @@ def test_a_new_name_needs_a_new_certificate(authority: Authority, tmp_path: Path
     assert set(names.get_values_for_type(x509.DNSName)) == set(host_names(more))
 
 
+@pytest.mark.needs("pebble")
 def test_a_failed_renewal_leaves_the_certificate_in_use(
     authority: Authority,
     tmp_path: Path,
@@ -198,6 +209,7 @@ def test_a_start_without_a_certificate_says_why(tmp_path: Path) -> None:
         server.close()
 
 
+@pytest.mark.needs("pebble")
 def test_an_authority_that_is_not_trusted_is_told_in_one_sentence(
     authority: Authority, tmp_path: Path
 ) -> None:
@@ -206,6 +218,7 @@ def test_an_authority_that_is_not_trusted_is_told_in_one_sentence(
         AutomaticCertificate(untrusting).order()
 
 
+@pytest.mark.needs("pebble")
 def test_the_port_for_challenges_is_open_only_while_they_are(
     authority: Authority, tmp_path: Path
 ) -> None:
@@ -217,3 +230,71 @@ def test_the_port_for_challenges_is_open_only_while_they_are(
         pytest.raises(OrderFailed, match="it is in use"),
     ):
         AutomaticCertificate(settings_for(authority, tmp_path / "root")).order()
+
+
+PATH = "/.well-known/acme-challenge/token"
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """The port of challenges, of which one is published."""
+    port = free_port()
+    with answering_challenges("127.0.0.1", port) as publish:
+        publish(PATH, b"answer")
+        yield port
+
+
+def answer(port: int, path: str = PATH) -> tuple[int, bytes]:
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)
+    try:
+        client.request("GET", path)
+        response = client.getresponse()
+        return response.status, response.read()
+    finally:
+        client.close()
+
+
+def test_a_challenge_is_answered_and_nothing_else(port: int) -> None:
+    assert answer(port) == (200, b"answer")
+    assert answer(port, "/")[0] == 404
+
+
+@pytest.mark.parametrize("beginning", [b"", b"GET / HTTP/1.1\r\nX-Slow: "])
+def test_silent_connections_keep_nobody_waiting_and_threads_are_few(
+    port: int, beginning: bytes
+) -> None:
+    before = threading.active_count()
+    with ExitStack() as stack:
+        for _ in range(5 * MAX_REQUESTS):
+            address = ("127.0.0.1", port)
+            silent = stack.enter_context(socket.create_connection(address, DEADLINE_S))
+            silent.sendall(beginning)
+        for _ in range(5):
+            assert answer(port) == (200, b"answer")
+        assert threading.active_count() <= before + MAX_REQUESTS
+    wait_until(lambda: threading.active_count() <= before, "all threads have ended")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({}, "no authority issues a certificate for localhost"),
+        ({"base_url": "https://192.0.2.1"}, "for 192.0.2.1"),
+        ({"base_url": "https://[2001:db8::1]"}, "for 2001:db8::1"),
+        ({"base_url": "http://pods.example"}, "https://"),
+        (
+            {"base_url": "https://a.example", "ssl_cert": "c.pem", "ssl_key": "k.pem"},
+            "together with ssl-cert",
+        ),
+        (
+            {"base_url": "https://a.example", "database": "postgresql://db.example/podstead"},
+            "together with database",
+        ),
+    ],
+)
+def test_a_certificate_is_ordered_for_a_domain_name(
+    given: dict[str, OptionValue], sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(StartRefused) as caught:
+        read_settings({"acme_email": "me@pods.example", **given}, {}, folder=tmp_path)
+    assert sentence in str(caught.value)

@@ -1,27 +1,40 @@
-"""The solid-0.1 socket at /.notifications, which ``Updates-Via`` names (L-1 to L-12).
+"""One socket of solid-0.1: carries out what its client requests, and what is sent to it.
 
-``notifications/solid_0_1.py`` knows the lines of the protocol, and a session carries
-out what the client requests. Replies and notifications are sent in the order of one queue, so a
+``protocol.py`` knows the lines. Replies and notifications are sent in the order of one queue, so a
 client gets the ``ack`` of a URL before the first ``pub``.
+
+A subscription starts when its line arrives, not when it is granted: clients write to the resource
+at once, without waiting for the ``ack``. So the number of the newest change is noted for each
+line on arrival, and what happened between then and the decision is read from the change log once
+the subscription is granted. One task reads the lines, so that each is noted without delay, and
+another one executes them in their order.
+
+With several workers, a busy worker may read a line late, after another worker has committed a
+write that the client sent after the line. Nobody can tell how late, so the changes of the last
+moments before the line was read are sent as well: with one line too many a client fetches the
+resource once more, with one too few it keeps an old state. What happened before the socket was
+opened, or before a change that the client has already been notified of, is not sent.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 
 from podstead.authn.authenticate import RequestCredentials
 from podstead.core.clock import Clock
 from podstead.core.errors import RequestRefused, ServerTrouble, StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.core.identity import Identity
+from podstead.features.legacy_notifications.protocol import (
+    Conversation,
+    Forget,
+    LineCredential,
+    Say,
+    Subscribe,
+)
 from podstead.notifications.deliveries import (
-    EndReason,
-    QueueClosed,
     QueueItem,
     SubscriberQueue,
     Watch,
@@ -29,47 +42,14 @@ from podstead.notifications.deliveries import (
 )
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub
-from podstead.notifications.listening import Ended
 from podstead.notifications.messages import Notification
 from podstead.notifications.readers import Subscriber
-from podstead.notifications.solid_0_1 import (
-    GREETING,
-    HEARTBEAT,
-    PROTOCOL,
-    UNKNOWN_PROTOCOL,
-    Conversation,
-    Forget,
-    LineCredential,
-    Say,
-    SubprotocolOffer,
-    Subscribe,
-    offer_of,
-)
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.limits import address_key
-from podstead.web.request import Request
 from podstead.web.websocket import (
-    PROTOCOL_ERROR,
-    OpenSockets,
     SocketClosed,
-    SocketEndpoint,
-    SocketSender,
     WebSocket,
 )
-
-# One session: what its client requests, and what is sent to it.
-#
-# A subscription starts when its line arrives, not when it is granted: clients write to the resource
-# at once, without waiting for the ``ack``. So the number of the newest change is noted for each
-# line on arrival, and what happened between then and the decision is read from the change log once
-# the subscription is granted. One task reads the lines, so that each is noted without delay, and
-# another one executes them in their order.
-#
-# With several workers, a busy worker may read a line late, after another worker has committed a
-# write that the client sent after the line. Nobody can tell how late, so the changes of the last
-# moments before the line was read are sent as well: with one line too many a client fetches the
-# resource once more, with one too few it keeps an old state. What happened before the socket was
-# opened, or before a change that the client has already been notified of, is not sent.
 
 logger = logging.getLogger("podstead.web")
 
@@ -311,139 +291,3 @@ def _lines_in(message: str | bytes) -> Sequence[str | Say]:
     if isinstance(message, bytes):
         return [Say("warning Unrecognized message (binary)")]
     return message.splitlines() or [""]
-
-
-_EXPLANATION = b"This is a WebSocket that speaks solid-0.1. Connect to it, and send: sub <URL>\n"
-
-
-@dataclass(frozen=True, slots=True)
-class SocketRules:
-    """The rules for sockets of solid-0.1.
-
-    With ``is_open`` a client may subscribe to resources that it cannot read (L-10). ``heartbeat_s``
-    is the time after which an idle socket gets a message. ``is_alone`` is true if no other worker
-    commits changes.
-    """
-
-    heartbeat_s: float
-    is_open: bool
-    is_alone: bool = True
-
-
-class UpdatesSocket(SocketEndpoint):
-    """Sends notifications of changes over WebSockets that speak solid-0.1."""
-
-    def __init__(
-        self,
-        *,
-        base_url: str,
-        hub: Hub,
-        history: History,
-        authentication: LimitedAuthentication,
-        sockets: OpenSockets,
-        clock: Clock,
-        rules: SocketRules,
-    ) -> None:
-        super().__init__(sockets, explanation=_EXPLANATION)
-        self._base_url = base_url
-        self._hub = hub
-        self._history = history
-        self._authentication = authentication
-        self._clock = clock
-        self._rules = rules
-
-    async def connect(self, socket: WebSocket, request: Request, agent: Identity | None) -> None:
-        """Serve one socket to its end. Raises RateLimited before it accepts the socket."""
-        with self._sockets.admit(request.client_address, agent) as queue:
-            offer = offer_of(socket.offered)
-            opened_after = None if self._rules.is_alone else await self._hub.newest_sequence()
-            if offer is SubprotocolOffer.OTHERS:
-                await _reject(socket)
-                return
-            sender = SocketSender(socket, queue)
-            origin = request.fields.get(b"origin")
-            subscriber = Subscriber(agent, origin, is_unchecked=self._rules.is_open)
-            arrivals = ArrivalTimes(self._hub, self._clock, opened_after)
-            session = self._session(socket, request, subscriber, queue, arrivals)
-            sender.send_at_once(partial(self._lines_at_once, session, subscriber))
-            await self._serve(
-                sender,
-                self._messages(session, queue, subscriber, sender),
-                read=session.run,
-                protocol=PROTOCOL if offer is SubprotocolOffer.THIS else None,
-            )
-
-    def _session(
-        self,
-        socket: WebSocket,
-        request: Request,
-        subscriber: Subscriber,
-        queue: SubscriberQueue,
-        arrivals: ArrivalTimes,
-    ) -> UpdatesSession:
-        scheme = self._base_url.partition(":")[0]
-        conversation = Conversation(
-            origin=self._base_url,
-            aliases=[f"{scheme}://{request.host}"],
-        )
-        return UpdatesSession(
-            socket,
-            queue,
-            conversation,
-            hub=self._hub,
-            history=self._history,
-            sender=LineAuthentication(
-                self._authentication,
-                base_url=self._base_url,
-                opener=subscriber,
-                client_address=request.client_address,
-            ),
-            arrivals=arrivals,
-        )
-
-    async def _messages(
-        self,
-        session: UpdatesSession,
-        queue: SubscriberQueue,
-        subscriber: Subscriber,
-        sender: SocketSender,
-    ) -> AsyncGenerator[str | Ended, None]:
-        """The lines to send until something ends the socket, without those sent at once."""
-        yield GREETING
-        while True:
-            try:
-                async with asyncio.timeout(self._patience_s(subscriber, sender)):
-                    lines: Sequence[str] = session.lines_of(await queue.next())
-            except QueueClosed as closed:
-                yield Ended(closed.ending)
-                return
-            except TimeoutError:
-                lines = [HEARTBEAT] if sender.silent_s >= self._rules.heartbeat_s else ()
-            if subscriber.has_expired(self._clock.now_ms()):
-                yield Ended(EndReason.EXPIRED)
-                return
-            for line in lines:
-                yield line
-
-    def _lines_at_once(
-        self, session: UpdatesSession, subscriber: Subscriber, item: QueueItem
-    ) -> Sequence[str] | None:
-        if subscriber.agent is not None and subscriber.has_expired(self._clock.now_ms()):
-            return None  # which ends the socket
-        return session.lines_of(item)
-
-    def _patience_s(self, subscriber: Subscriber, sender: SocketSender) -> float:
-        """The time until the next heartbeat or until the credential expires."""
-        silence_s = self._rules.heartbeat_s - sender.silent_s
-        agent = subscriber.agent
-        if agent is not None and agent.expires_at_s is not None:
-            silence_s = min(silence_s, agent.expires_at_s - self._clock.now_ms() / 1000)
-        return max(silence_s, 0.0)
-
-
-async def _reject(socket: WebSocket) -> None:
-    """Tell a client that it offered only sub-protocols that are not supported."""
-    with contextlib.suppress(SocketClosed):
-        await socket.accept()
-        await socket.send(UNKNOWN_PROTOCOL)
-        await socket.close(PROTOCOL_ERROR, "unknown protocol")

@@ -11,13 +11,13 @@ import pytest
 
 from podstead.app.adapters.system import SystemClock
 from podstead.core.identifiers import ResourcePath
+from podstead.features.legacy_notifications.protocol import MAX_URLS
+from podstead.features.legacy_notifications.socket import UPDATES_PATH
 from podstead.notifications.deliveries import CAPACITY
 from podstead.notifications.readers import Readers, Subscriber
-from podstead.notifications.solid_0_1 import MAX_URLS
 from podstead.storage.records import PodRemoval, Version
 from podstead.storage.sqlite import SqliteStore
 from podstead.web import websocket
-from podstead.web.resource_responses import UPDATES_PATH
 from podstead.web.websocket import MAX_PER_AGENT
 from tests.http.nostr import world as nostr_world
 from tests.http.tokens import world as tokens
