@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.account.collections import Collection
     from podstead.web.account.security_page import SecuritySection
     from podstead.web.pages.rendering import NavigationRow
+    from podstead.web.request import ClientCertificates
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
     from podstead.web.sign_in.browser_sign_in import SignInForm
@@ -54,6 +55,7 @@ SHIPPED: Final = (
     "legacy_notifications",
     "passkeys",
     "watch",
+    "webid_tls",
 )
 """The features in this folder, in the order of what they add to pages. One whose folder was removed
 is not there, and nothing else changes."""
@@ -192,6 +194,9 @@ class WorkerFeature:
     credentials: Sequence[CredentialScheme] = ()
     """Further ways to authenticate the sender of a request."""
 
+    client_certificates: ClientCertificates | None = None
+    """Finds the client certificates of requests, which one of ``credentials`` verifies."""
+
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""
 
@@ -261,6 +266,11 @@ class Feature:
         """What accounts can have to sign in with besides the password."""
         return ()
 
+    def client_certificate_setting(self, settings: Settings) -> str | None:
+        """The name of the setting for which the server requests certificates from TLS clients;
+        ``None`` if it does not request any for this feature."""
+        return None
+
     def ports(self, settings: Settings) -> Sequence[int]:
         """The TCP ports that the feature opens."""
         return ()
@@ -307,6 +317,13 @@ def features() -> Sequence[Feature]:
 
             register_schema(feature.schema)
     return tuple(found)
+
+
+def client_certificate_setting(settings: Settings) -> str | None:
+    """The name of the setting for which the server requests certificates from TLS clients, if it
+    does."""
+    found = (each.client_certificate_setting(settings) for each in features())
+    return next((each for each in found if each is not None), None)
 
 
 def folders() -> Sequence[DataFolder]:
