@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.core.identifiers import ResourcePath
     from podstead.core.identity import IdentityRefinement
     from podstead.idp.sign_in_methods import SignInMethod
+    from podstead.notifications.channels import ChannelHandler
     from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
@@ -55,6 +56,7 @@ SHIPPED: Final = (
     "legacy_notifications",
     "passkeys",
     "watch",
+    "webhooks",
     "webid_tls",
 )
 """The features in this folder, in the order of what they add to pages. One whose folder was removed
@@ -199,6 +201,9 @@ class WorkerFeature:
 
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""
+
+    channels: Sequence[ChannelHandler] = ()
+    """Further types of notification channels, each with what serves its channels."""
 
     resource_headers: Sequence[HeaderField] = ()
     """Header fields of all responses to GET, HEAD and OPTIONS of resources."""
