@@ -183,29 +183,27 @@ class FairLock:
             return
         until_s = loop.time() + at_most_s
         intervals_s = chain(INTERVALS_S, repeat(INTERVALS_S[-1]))
-        timer: asyncio.TimerHandle | None = None
 
         def look() -> None:
             nonlocal timer
+            timer.cancel()
             if self.try_acquire() or loop.time() >= until_s:
                 stop()
                 callback()
                 return
-            if timer is not None:
-                timer.cancel()
             timer = loop.call_later(next(intervals_s), look)
 
         def stop() -> None:
             self._stop_waiting = None
-            if timer is not None:
-                timer.cancel()
-            stop_listening()
+            timer.cancel()
+            if stop_listening is not None:
+                stop_listening()
 
         self._stop_waiting = stop
-        stop_listening: Callable[[], object] = lambda: None
+        timer = loop.call_later(next(intervals_s), look)
+        stop_listening = None
         if self._signals is not None and self._number is not None:
             stop_listening = self._signals.listen(loop, self._queue, self._number, look)
-        look()  # again: a release before this was not signalled
 
     def release(self) -> None:
         """Release the lock, or give up the place in the queue."""
