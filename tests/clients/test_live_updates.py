@@ -12,6 +12,8 @@ from tests.support.client_home import Home, StartClient
 from tests.support.client_process import ClientProcess
 from tests.support.server import ServerProcess, running_server
 
+pytestmark = pytest.mark.feature("legacy_notifications")
+
 CHANGES = 5
 
 

@@ -14,6 +14,8 @@ from tests.support.conformance_places import EXISTING, PLACES
 from tests.support.live_sockets import PROTOCOL, LiveSocket, socket_to
 from tests.support.server import ServerProcess, server_fixture
 
+pytestmark = pytest.mark.feature("legacy_notifications")
+
 STATEMENT = "<> a <#thing>."
 ORIGIN = {"Origin": "https://app.example"}
 

@@ -23,6 +23,7 @@ from podstead.web import application as web_application
 from podstead.web.routes import Access
 from tests.support.application import Server, running
 from tests.support.asgi import Client
+from tests.support.features import LEFT_OUT
 from tests.support.rdf import TURTLE
 
 PUBLIC_SERVICES = {
@@ -30,15 +31,19 @@ PUBLIC_SERVICES = {
     "/favicon.ico": {"GET", "HEAD"},
     "/.pods": {"POST"},
     "/.well-known/solid": {"GET", "HEAD"},
-    "/.well-known/openid-configuration": {"GET", "HEAD"},
-    "/.well-known/jwks.json": {"GET", "HEAD"},
-    "/.notifications": {"GET", "HEAD"},
-    "/.notifications/sender": {"GET", "HEAD"},
     "/.notifications/gateway": {"POST"},
     "/.notifications/gateway/sockets": {"POST"},
-    "/.notifications/WebhookChannel2023/": {"GET", "HEAD", "POST"},
-    "/.notifications/WebhookChannel2023/{key}": {"GET", "HEAD", "DELETE"},
 }
+if "legacy_notifications" not in LEFT_OUT:
+    PUBLIC_SERVICES["/.notifications"] = {"GET", "HEAD"}
+if "webhooks" not in LEFT_OUT:
+    PUBLIC_SERVICES |= {
+        "/.well-known/openid-configuration": {"GET", "HEAD"},
+        "/.well-known/jwks.json": {"GET", "HEAD"},
+        "/.notifications/sender": {"GET", "HEAD"},
+        "/.notifications/WebhookChannel2023/": {"GET", "HEAD", "POST"},
+        "/.notifications/WebhookChannel2023/{key}": {"GET", "HEAD", "DELETE"},
+    }
 PUBLIC_SERVICES["/.probe/{key}"] = {"GET"}
 PUBLIC_SERVICES["/.uploads/"] = {"POST"}
 PUBLIC_SERVICES["/.uploads/{upload}"] = {"HEAD", "PATCH", "DELETE", "POST"}
@@ -105,6 +110,8 @@ class DenyingGate(Gate):
     async def _grant_on(self, *_: object, **__: object) -> GrantedAccess:
         DenyingGate.asked += 1
         return GrantedAccess(NO_MODES, NO_MODES)
+
+    _restricted_grant_on = _grant_on
 
 
 @dataclass

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,8 @@ from podstead.web.application import Application
 from tests.support.application import BASE, Server, running, with_two_pods
 from tests.support.asgi import Client
 from tests.support.notification_sockets import heard, watching
+
+pytestmark = pytest.mark.feature("legacy_notifications")
 
 TOP = "/alice/public/"
 DOCUMENTS = (f"{TOP}a", f"{TOP}c/a", f"{TOP}c/b", f"{TOP}c/d/a")

@@ -18,6 +18,7 @@ import pytest
 
 from podstead.app.process.sockets.connection import MAX_MESSAGE_BYTES
 from tests.support.client import Pod, create_pod
+from tests.support.features import LEFT_OUT
 from tests.support.listeners import MakeServer, sockets_port, still_open
 from tests.support.server import DEADLINE_S, STUB_START, ServerProcess, running_server
 from tests.support.waiting import wait_until
@@ -196,6 +197,7 @@ def test_the_application_refuses_as_on_the_ordinary_port(
         assert "x-content-type-options: nosniff" in answer.lower()
 
 
+@pytest.mark.feature("legacy_notifications")
 def test_an_address_has_a_limit_over_both_ports(real: Ports) -> None:
     """N-31."""
     ports = [real.server.port, real.port, real.port]
@@ -296,9 +298,10 @@ def channel(pod: Pod, topic: str) -> dict[str, str]:
 def test_clients_are_sent_to_the_port(real: Ports) -> None:
     """L-1, N-20."""
     pod = pod_of(real)
-    with pod.owner() as owner:
-        answer = owner.head(pod.root)
-    assert answer.headers["updates-via"] == f"ws://localhost:{real.port}/.notifications"
+    if "legacy_notifications" not in LEFT_OUT:
+        with pod.owner() as owner:
+            answer = owner.head(pod.root)
+        assert answer.headers["updates-via"] == f"ws://localhost:{real.port}/.notifications"
     address = channel(pod, f"{pod.root}public/")["receiveFrom"]
     assert address.startswith(f"ws://localhost:{real.port}/.notifications/")
     with real.connect() as connection, pod.owner() as owner:
@@ -311,6 +314,7 @@ def test_clients_are_sent_to_the_port(real: Ports) -> None:
     assert json.loads(payload)["type"] == "Add"
 
 
+@pytest.mark.feature("legacy_notifications")
 def test_a_proxy_may_route_sockets_of_the_base_url_to_the_port(make_server: MakeServer) -> None:
     server = make_server(
         *("--base-url", "https://pods.example", "--sockets-port", "0"),

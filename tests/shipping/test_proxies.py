@@ -187,6 +187,7 @@ def open_socket(world: World, address: str) -> tuple[int, str]:
     return int(received.split()[1]), received.decode("latin-1")
 
 
+@pytest.mark.feature("legacy_notifications")
 def test_the_example_passes_on_what_the_server_needs(world: World) -> None:
     """Host, paths as they are, large bodies, addresses of clients, and WebSockets."""
     body = ("--data", '{"name": "alice"}', "--header", "Content-Type: application/json")

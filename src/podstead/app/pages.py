@@ -36,7 +36,6 @@ from podstead.web.pages import addresses
 from podstead.web.pages.cookies import Cookies
 from podstead.web.pages.request import People, PeopleByAnySession
 from podstead.web.pages.site import Site
-from podstead.web.resource_responses import Responder
 from podstead.web.routes import Endpoint, Route, plain_routes
 from podstead.web.sharing.requests import AskPage, RequestsPage, WhyPage
 from podstead.web.sharing.share_page import SharePage
@@ -161,7 +160,7 @@ class PodPages:
             Creation(site, resources),
             Search(site, resources),
             PageEvents(services.live_updates.streams),
-            RawContent(resources, Responder(base_url=site.base_url, clock=services.clock)),
+            RawContent(resources, services.responder),
             UploadPage(site, resources, services.uploads, notes),
             PageUploads(services.uploads_endpoint(addresses.UPLOADS, for_own_pages=True)),
             TransferPage(site, organizer),

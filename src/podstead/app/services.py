@@ -21,7 +21,7 @@ from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.app.adapters.registration import about_operator, terms_hash
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.lifespan import WorkerLifespan
-from podstead.app.live_updates import CHANNEL_TYPES, LiveUpdates
+from podstead.app.live_updates import LiveUpdates
 from podstead.app.monitoring.checks import WorkerChecks
 from podstead.app.monitoring.observability import (
     application_class,
@@ -55,6 +55,7 @@ from podstead.authn.web_ids import (
 )
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
+from podstead.core.identity import IdentityRefinement
 from podstead.features import WorkerFeature, container_hooks, features
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.nostr import schnorr
@@ -80,8 +81,6 @@ from podstead.web.application import Application
 from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
 from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
 from podstead.web.body import BodyPace
-from podstead.web.certificate_forms import CertificateForm
-from podstead.web.client_certificates import ClientCertificates, ProxyField
 from podstead.web.description_endpoints import (
     FaviconEndpoint,
     RootEndpoint,
@@ -96,14 +95,15 @@ from podstead.web.request_counts import RequestCounts
 from podstead.web.request_ids import RequestIds
 from podstead.web.resource_endpoint import FormerPods, ResourceEndpoint
 from podstead.web.resource_responses import Responder
+from podstead.web.response import HeaderField
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Route, Routes, plain_routes
 from podstead.web.uploads_endpoint import PLACE, UploadsEndpoint
 
 if TYPE_CHECKING:
     from podstead.app.provider import Provider
-    from podstead.authn.web_id_tls import WebIdTls
     from podstead.idp.passwords import PasswordHasher
+    from podstead.web.request import ClientCertificates
 
 _BASIC_REACH = {"safe": EventScope.SAFE, "any": EventScope.ANY, "off": None}
 """By the value of the setting (A-146)."""
@@ -218,7 +218,12 @@ class Services:
             registries=self.store,
             clock=self.clock,
             enabled=self.settings.simple_tokens,
+            refinements=self._refinements,
         )
+
+    @cached_property
+    def _refinements(self) -> Sequence[IdentityRefinement]:
+        return tuple(each.refinement for each in self.features if each.refinement is not None)
 
     @cached_property
     def lookups(self) -> LookupLimits:
@@ -231,7 +236,9 @@ class Services:
 
     @cached_property
     def identity_status(self) -> IdentityStatus:
-        return IdentityStatus(tokens=self.store, web_ids=self.local_web_ids)
+        return IdentityStatus(
+            tokens=self.store, web_ids=self.local_web_ids, refinements=self._refinements
+        )
 
     @cached_property
     def event_rules(self) -> EventRules:
@@ -309,31 +316,10 @@ class Services:
         return own_client(self.base_url)
 
     @cached_property
-    def web_id_tls(self) -> WebIdTls | None:
-        """Verifies client certificates; ``None`` if the server does not accept them."""
-        if not self.settings.webid_tls:
-            return None
-        from podstead.authn.certificates import CertificateRules
-        from podstead.authn.web_id_tls import WebIdTls
-
-        rules = CertificateRules(allow_loopback=is_loopback_url(self.base_url))
-        return WebIdTls(self.profiles, rules=rules, lookups=self.lookups)
-
-    @cached_property
     def client_certificates(self) -> ClientCertificates | None:
-        """Reads client certificates in requests; ``None`` if the server does not accept them."""
-        settings = self.settings
-        if not settings.webid_tls:
-            return None
-        header = settings.client_cert_header
-        form = CertificateForm(settings.client_cert_format)
-        return ClientCertificates(
-            authorities=self.authorities,
-            clock=self.clock,
-            base_url=self.base_url,
-            proxy_field=None if header is None else ProxyField(header.encode("ascii"), form),
-            origins=frozenset(settings.client_cert_origins),
-        )
+        """Finds client certificates in requests; ``None`` if they are ignored."""
+        found = (each.client_certificates for each in self.features)
+        return next((each for each in found if each is not None), None)
 
     @cached_property
     def authenticator(self) -> Authenticator:
@@ -347,8 +333,8 @@ class Services:
                 rules=self.event_rules,
                 linked=None if nostr is None else nostr.linked,
             ),
-            certificates=self.web_id_tls,
             schemes=self._credential_schemes,
+            refinements=self._refinements,
         )
 
     @cached_property
@@ -388,6 +374,7 @@ class Services:
                 self.store, self.parse, self.foreign, self.clock, base_url=self.base_url
             ),
             owners=self.owners,
+            clock=self.clock,
             restrictions=[each.restriction for each in self.features if each.restriction],
         )
         return traced("decision", gate, "authorize")
@@ -521,13 +508,19 @@ class Services:
         )
 
     @cached_property
+    def _resource_headers(self) -> Sequence[HeaderField]:
+        return tuple(field for each in self.features for field in each.resource_headers)
+
+    @cached_property
+    def responder(self) -> Responder:
+        return Responder(base_url=self.base_url, clock=self.clock, further=self._resource_headers)
+
+    @cached_property
     def resource_endpoint(self) -> ResourceEndpoint:
         settings, base_url = self.settings, self.base_url
         return ResourceEndpoint(
             service=self.resources,
-            responder=Responder(
-                base_url=base_url, clock=self.clock, sockets_base_url=settings.sockets_base_url
-            ),
+            responder=self.responder,
             challenges=self.challenges,
             base_url=base_url,
             redirects_reads=settings.redirect_large_reads,
@@ -563,7 +556,9 @@ class Services:
         """All routes of the origin of the pods."""
         settings, base_url = self.settings, self.base_url
         description = StorageDescriptionEndpoint(
-            base_url=base_url, store=self.store, channel_types=CHANNEL_TYPES
+            base_url=base_url,
+            store=self.store,
+            channel_types=[each.type for each in self.live_updates.handlers],
         )
         pods = PodsEndpoint(
             maker=self.provider.pod_maker
@@ -624,7 +619,7 @@ class Services:
             certificates=self.client_certificates,
             provider_routes=dict.fromkeys(self.provider_hosts, self._provider_routes),
             slow_request=self.provider.slow_requests.note if self.provider else None,
-            sockets_base_url=self.settings.sockets_base_url,
+            resource_headers=self._resource_headers,
             prefetch=self.store.prefetch,
         )
 

@@ -8,8 +8,8 @@ is decided in ``wac``.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
 
 from podstead.authn.credentials import (
     InvalidToken,
@@ -26,13 +26,15 @@ from podstead.authn.signed_requests import SignedRequestVerifier
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
-from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.core.identity import (
+    AuthenticationMethod,
+    Identity,
+    IdentityRefinement,
+    refined,
+)
 from podstead.core.value import Value
 from podstead.nostr.http_auth import SignedRequest
 from podstead.storage.protocol import Store
-
-if TYPE_CHECKING:
-    from podstead.authn.web_id_tls import WebIdTls  # loaded where client certificates are valid
 
 _MAX_VERIFIED_TOKENS = 4096
 _MAX_RECALLED_BYTES = 1024
@@ -62,22 +64,34 @@ class RequestCredentials(Value):
     certificate: bytes | None = None
 
 
-class CredentialScheme(Protocol):
-    """A further kind of credentials, which may be anywhere in a request. A request must not be able
-    to act as two agents: a scheme leaves those with credentials of other kinds to them."""
+class CredentialScheme:
+    """A further kind of credentials.
 
-    def applies_to(self, credentials: RequestCredentials) -> bool:
-        """Whether the request has credentials of this kind."""
+    A request cannot act as two agents: its Authorization field decides if there is one, then the
+    first scheme that recognizes something else in the request, then the client certificate.
+    """
 
-    async def verify(self, credentials: RequestCredentials) -> Identity:
-        """The identity that they prove. Raises NotAuthenticated with ``invalid``, StorageError."""
+    is_certificate = False
+    """Whether the credentials are the client certificate of the request."""
+
+    def applies_to(self, credentials: RequestCredentials) -> bool:  # noqa: ARG002
+        """Whether a request without an Authorization field has credentials of this kind, such as a
+        parameter of its URL."""
+        return False
+
+    async def verify(self, credentials: RequestCredentials) -> Identity | None:
+        """The identity that they prove; ``None`` if they claim none. Raises NotAuthenticated with
+        ``invalid``, StorageError."""
+        raise NotImplementedError
 
     async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
         """Check that they have not been revoked since. Raises NotAuthenticated, StorageError."""
+        raise NotImplementedError
 
-    def challenge(self, *, realm: str, claimed: bool) -> tuple[str, str] | None:
-        """The name of the scheme and its challenge in responses with status 401, if it has one.
-        ``claimed`` is true for requests that a feature answers in place of the resource."""
+    def challenges(self, *, realm: str, claimed: bool) -> Mapping[str, str]:  # noqa: ARG002
+        """The challenges of responses with status 401, by the names of the schemes. ``claimed`` is
+        true for requests that a feature answers in place of the resource."""
+        return {}
 
 
 class Authenticator:
@@ -89,16 +103,19 @@ class Authenticator:
         pod_tokens: PodTokenVerifier,
         resource_tokens: AccessTokenVerifier,
         signed_requests: SignedRequestVerifier,
-        certificates: WebIdTls | None = None,
         schemes: Sequence[CredentialScheme] = (),
+        refinements: Sequence[IdentityRefinement] = (),
     ) -> None:
-        """Without ``certificates``, client certificates are ignored. ``schemes`` are asked first,
-        in their order."""
-        self.schemes = schemes
+        """``schemes`` are those of features, and ``refinements`` add to the identities of
+        applications."""
+        self.elsewhere = tuple(each for each in schemes if not each.is_certificate)
+        """Those whose credentials are elsewhere than in the Authorization field or a
+        certificate."""
+        self._of_certificates = next((each for each in schemes if each.is_certificate), None)
+        self._refinements = refinements
         self._pod_tokens = pod_tokens
         self._resource_tokens = resource_tokens
         self._signed_requests = signed_requests
-        self._certificates = certificates
 
     def recall(self, authorization: Sequence[bytes], proofs: Sequence[bytes]) -> Identity | None:
         """The identity that :meth:`authenticate` found for the same Authorization field, if it
@@ -116,20 +133,19 @@ class Authenticator:
         Raises NotAuthenticated with ``invalid`` for credentials that are not valid, and what
         :func:`~podstead.authn.credentials.read_credential` raises.
         """
-        for scheme in self.schemes:
-            if scheme.applies_to(credentials):
-                return await scheme.verify(credentials)
         credential = read_credential(credentials.authorization, credentials.proofs)
         match credential:
             case None:
-                return await self._by_certificate(credentials)
+                scheme = self._scheme_elsewhere(credentials)
+                return None if scheme is None else await scheme.verify(credentials)
             case UnverifiedDpop():
-                return await self._resource_tokens.verify_dpop(
+                identity = await self._resource_tokens.verify_dpop(
                     credential,
                     method=credentials.method,
                     url=credentials.url,
                     client_address=credentials.client_address,
                 )
+                return await refined(identity, self._refinements)
             case UnverifiedEvent():
                 return await self._signed_requests.verify(
                     credential,
@@ -142,41 +158,43 @@ class Authenticator:
                     sequence=_sequence_of_git(credentials),
                 )
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
-                return await self._resource_tokens.verify_bearer(credential)
+                identity = await self._resource_tokens.verify_bearer(credential)
+                return await refined(identity, self._refinements)
             case UnverifiedBearer(token):
                 return await self._pod_tokens.verify(token, credentials.authorization[0])
 
     async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
         """Check that the credentials that proved an identity when the request began have not been
-        revoked since, and that their key has not been removed from the account.
+        revoked since, that they are still good for the same, and that their key has not been
+        removed from the account.
 
         They may have expired meanwhile, because the request arrived in time. Raises
         NotAuthenticated.
         """
-        for scheme in self.schemes:
-            if scheme.applies_to(credentials):
-                return await scheme.check_again(credentials, identity)
         match read_credential(credentials.authorization, credentials.proofs):
             case UnverifiedEvent() as credential:
                 await self._signed_requests.check_again(credential, identity)
-            case None if credentials.certificate is not None and self._certificates is not None:
-                await self._certificates.check_again(
-                    credentials.certificate, identity, client_address=credentials.client_address
-                )
+            case None:
+                scheme = self._scheme_elsewhere(credentials)
+                if scheme is not None:
+                    await scheme.check_again(credentials, identity)
             case UnverifiedDpop(token):
                 await self._resource_tokens.check_again(token, "DPoP", credentials.client_address)
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
                 await self._resource_tokens.check_again(token, "Bearer", credentials.client_address)
             case UnverifiedBearer(token):
                 await self._pod_tokens.check_again(token)
-        return None
+        if identity.is_of_application:
+            now = await refined(identity, self._refinements)
+            if now.limit != identity.limit:
+                raise NotAuthenticated("What the credentials are good for has changed meanwhile")
 
-    async def _by_certificate(self, credentials: RequestCredentials) -> Identity | None:
-        if credentials.certificate is None or self._certificates is None:
-            return None
-        return await self._certificates.verify(
-            credentials.certificate, client_address=credentials.client_address
-        )
+    def _scheme_elsewhere(self, credentials: RequestCredentials) -> CredentialScheme | None:
+        """The scheme of a request without an Authorization field, if it has credentials."""
+        for scheme in self.elsewhere:
+            if scheme.applies_to(credentials):
+                return scheme
+        return None if credentials.certificate is None else self._of_certificates
 
 
 def _sequence_of_git(credentials: RequestCredentials) -> str | None:
@@ -190,9 +208,17 @@ class PodTokenVerifier:
     """Verifies simple tokens with the signing keys and against the registries of the store."""
 
     def __init__(
-        self, *, keys: Sequence[SigningKey], registries: Store, clock: Clock, enabled: bool
+        self,
+        *,
+        keys: Sequence[SigningKey],
+        registries: Store,
+        clock: Clock,
+        enabled: bool,
+        refinements: Sequence[IdentityRefinement] = (),
     ) -> None:
-        """``enabled`` is false if simple tokens are switched off (A-34)."""
+        """``enabled`` is false if simple tokens are switched off (A-34). What ``refinements`` add
+        must change only in writes that also store the token again."""
+        self._refinements = refinements
         self._keys = tuple(keys)
         self._registries = registries
         self._clock = clock
@@ -215,14 +241,17 @@ class PodTokenVerifier:
         if registries_version != self._registries.registries_version():
             del self._recent[authorization]
             return None
-        expires_s = identity.expires_at_s
-        if expires_s is not None and self._clock.now_ms() >= expires_s * 1000:
+        until_s = identity.holds_until_s
+        if until_s is not None and self._clock.now_ms() >= until_s * 1000:
             return None
         return identity
 
     async def verify_typed(self, token: str) -> VerifiedPodToken:
-        """The content of a token that a person has typed. Raises NotAuthenticated."""
-        await self.verify(token, b"Bearer " + token.encode(errors="replace"))
+        """The content of a token that a person has typed, with which they do on the pages what they
+        can; one with a limit is not enough for that. Raises NotAuthenticated."""
+        identity = await self.verify(token, b"Bearer " + token.encode(errors="replace"))
+        if identity.limit is not None:
+            raise NotAuthenticated("This token was given for less than signing in", invalid=True)
         return self._verify(token)[0]
 
     async def verify(self, token: str, authorization: bytes) -> Identity:
@@ -237,6 +266,7 @@ class PodTokenVerifier:
             await self._check_registered(verified)
         except InvalidToken as refusal:
             raise _refused(refusal) from refusal
+        identity = await refined(identity, self._refinements)
         if len(authorization) <= _MAX_RECALLED_BYTES:
             _remember(self._recent, authorization, (registries_version, identity))
         return identity
@@ -261,7 +291,9 @@ class PodTokenVerifier:
             await self._check_registered(verified)
         except InvalidToken:
             return False
-        return True
+        # A session that began with the token is for everything, and so must the token still be.
+        identity = await refined(_identity_of(verified), self._refinements)
+        return identity.limit is None
 
     def _verify(self, token: str) -> tuple[VerifiedPodToken, Identity]:
         # A signature is verified once; the expiry is checked every time.
@@ -269,16 +301,7 @@ class PodTokenVerifier:
         known = self._verified.get(token)
         if known is None:
             verified = verify_token(token, keys=self._keys, now_s=now_s)
-            known = (
-                verified,
-                Identity(
-                    iri=verified.web_id,
-                    method=AuthenticationMethod.SIMPLE,
-                    token_id=verified.token_id,
-                    expires_at_s=verified.expires_s,
-                    may_state_identity=True,
-                ),
-            )
+            known = (verified, _identity_of(verified))
             _remember(self._verified, token, known)
         expires_s = known[0].expires_s
         if expires_s is not None and now_s >= expires_s:
@@ -292,6 +315,16 @@ class PodTokenVerifier:
         pod = await self._registries.read_pod(record.pod)
         if pod is None or pod.owner != verified.web_id:
             raise InvalidToken("Invalid token")
+
+
+def _identity_of(verified: VerifiedPodToken) -> Identity:
+    return Identity(
+        iri=verified.web_id,
+        method=AuthenticationMethod.SIMPLE,
+        token_id=verified.token_id,
+        expires_at_s=verified.expires_s,
+        may_state_identity=True,
+    )
 
 
 def _remember(cache: OrderedDict[_Key, _Known], key: _Key, known: _Known) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -24,7 +24,7 @@ from podstead.core.errors import (
     RequestRefused,
 )
 from podstead.core.identifiers import ResourcePath, parse_path, storage_root
-from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.core.identity import AuthenticationMethod, Identity, IdentityRefinement, refined
 from podstead.core.media_types import HTML, JSON_LD
 from podstead.core.vocab import SOLID_OIDC_ISSUER
 from podstead.jose.tokens import InvalidJose
@@ -84,9 +84,24 @@ class LocalWebIds:
 class IdentityStatus:
     """Checks identities again."""
 
-    def __init__(self, *, tokens: TokenRegistry, web_ids: LocalWebIds) -> None:
+    def __init__(
+        self,
+        *,
+        tokens: TokenRegistry,
+        web_ids: LocalWebIds,
+        refinements: Sequence[IdentityRefinement] = (),
+    ) -> None:
         self._tokens = tokens
         self._web_ids = web_ids
+        self._refinements = refinements
+
+    async def current(
+        self, identity: Identity, *, before_deletion: bool = False
+    ) -> Identity | None:
+        """The identity as of now; ``None`` if it is not valid any longer."""
+        if not await self.is_still_valid(identity, before_deletion=before_deletion):
+            return None
+        return await refined(identity, self._refinements)
 
     async def is_still_valid(self, identity: Identity, *, before_deletion: bool = False) -> bool:
         """Whether the token has not been revoked and the account has not been disabled.

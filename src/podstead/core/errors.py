@@ -5,7 +5,8 @@
     │   ├── BadRequest                  malformed target, header, body or missing Content-Type
     │   ├── NotAuthenticated            credentials absent or not valid
     │   ├── AccessDenied                an authenticated agent lacks a mode
-    │   │   └── ForbiddenDestination    no copy or move can go there, whoever asks
+    │   │   ├── ForbiddenDestination    no copy or move can go there, whoever asks
+    │   │   └── InsufficientScope       its application may not use the mode that the agent has
     │   ├── ForeignDestination        the destination is on another server
     │   ├── NotFound
     │   ├── MethodNotAllowed            the target does not support the method
@@ -113,6 +114,18 @@ class AccessDenied(RequestRefused):
     """The agent is known but lacks a required mode (A-5: no challenge)."""
 
     code: ErrorCode | None = CoreCodes.ACCESS_DENIED
+
+
+class InsufficientScope(AccessDenied):
+    """The agent has the required mode, but the credentials were given for less (RFC 6750 section
+    3.1). ``asks_at`` is the page on which the person can allow it."""
+
+    known_text = "insufficient_scope"
+
+    def __init__(self, message: str, *, scheme: str, asks_at: str) -> None:
+        super().__init__(message)
+        self.scheme = scheme
+        self.asks_at = asks_at
 
 
 class ForbiddenDestination(AccessDenied):

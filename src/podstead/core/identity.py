@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, Protocol
 
 IDENTITY_SCOPE: Final = "webid:write"
 """The scope by which a person allows an application to change statements of identity."""
@@ -48,6 +49,9 @@ class Identity:
     ``may_state_identity`` means that the credentials suffice to change who can act as a WebID
     (:mod:`podstead.resources.identity_changes`): they are the agent's own, or the token of an
     application that was granted :data:`IDENTITY_SCOPE`.
+
+    ``limit`` is what a feature has stored about the credentials and restricts access by, ``None``
+    if there is no such thing.
     """
 
     iri: str
@@ -61,6 +65,7 @@ class Identity:
     nostr_key: str | None = None
     content_digest: bytes | None = None
     may_state_identity: bool = False
+    limit: Hashable | None = None
 
     @property
     def simple_token_id(self) -> str | None:
@@ -73,6 +78,27 @@ class Identity:
         something is stored; ``None`` for no end."""
         return self.expires_at_s if self.verified_until_s is None else self.verified_until_s
 
+    @property
+    def is_of_application(self) -> bool:
+        """Whether an application or a script acts for the agent with a token."""
+        return self.client_id is not None or self.method is AuthenticationMethod.SIMPLE
+
     def names(self) -> frozenset[str]:
         """Every IRI under which an access rule may name this identity."""
         return self.aliases | {self.iri}
+
+
+class IdentityRefinement(Protocol):
+    """Adds to an identity what is stored about its credentials, such as a limit to what they may be
+    used for."""
+
+    async def refined(self, identity: Identity) -> Identity:
+        """The identity as of now. It depends on the issuer, the client and the token ID alone, so
+        an identity of earlier can be refined again. Raises NotAuthenticated, StorageError."""
+
+
+async def refined(identity: Identity, refinements: Iterable[IdentityRefinement]) -> Identity:
+    """The identity with what all of them add. Raises NotAuthenticated, StorageError."""
+    for each in refinements:
+        identity = await each.refined(identity)
+    return identity

@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
+    from podstead.core.identity import IdentityRefinement
+    from podstead.notifications.channels import ChannelHandler
     from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
@@ -38,9 +40,20 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.storage.schema import Schema
     from podstead.wac.gate import AccessRestriction
     from podstead.web.pages.rendering import NavigationRow
+    from podstead.web.request import ClientCertificates
+    from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
 
-SHIPPED: Final = ("git", "importers", "watch")
+SHIPPED: Final = (
+    "access_limits",
+    "acme",
+    "git",
+    "importers",
+    "legacy_notifications",
+    "watch",
+    "webhooks",
+    "webid_tls",
+)
 """The features in this folder. One whose folder was removed is not there, and nothing else
 changes."""
 
@@ -82,6 +95,20 @@ class RepositoryArchives(Protocol):
     ) -> AbstractAsyncContextManager[TakenRepositories]:
         """The repositories, which are removed again unless their pod is committed within the
         context."""
+
+
+class CertificateSource(Protocol):
+    """Obtains the certificate of the server."""
+
+    file: Path
+    """The file with the key and the chain in PEM format, which is replaced at once."""
+
+    def ensure(self) -> None:
+        """Obtain a certificate, unless there is one that can be used. Raises PodsteadError."""
+
+    def keep(self) -> None:
+        """Renew it in time, forever; a SIGHUP to this process has the server use another one. To be
+        called in a thread of its own."""
 
 
 class DataFolder:
@@ -149,14 +176,26 @@ class WorkerFeature:
     credentials: Sequence[CredentialScheme] = ()
     """Further ways to authenticate the sender of a request."""
 
+    client_certificates: ClientCertificates | None = None
+    """Finds the client certificates of requests, which one of ``credentials`` verifies."""
+
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""
+
+    channels: Sequence[ChannelHandler] = ()
+    """Further types of notification channels, each with what serves its channels."""
+
+    resource_headers: Sequence[HeaderField] = ()
+    """Header fields of all responses to GET, HEAD and OPTIONS of resources."""
 
     observer: WriteObserver | None = None
     """Learns of each write of a request to a resource, once it is committed."""
 
     write_extension: WriteExtension | None = None
     """Adds to each write of a request to a resource, before it is committed, or refuses it."""
+
+    refinement: IdentityRefinement | None = None
+    """Adds to the identities that tokens prove, such as a limit for ``restriction``."""
 
     restriction: AccessRestriction | None = None
     """Restricts what access rules grant to a request."""
@@ -206,6 +245,24 @@ class Feature:
         """Lines of the summary that ``podstead start`` prints, by their first word."""
         return {}
 
+    def client_certificate_setting(self, settings: Settings) -> str | None:
+        """The name of the setting for which the server requests certificates from TLS clients;
+        ``None`` if it does not request any for this feature."""
+        return None
+
+    def ports(self, settings: Settings) -> Sequence[int]:
+        """The TCP ports that the feature opens."""
+        return ()
+
+    def has_certificate(self, settings: Settings) -> bool:
+        """Whether the certificate of the server is that of :meth:`certificate`, in place of the
+        settings ssl-cert and ssl-key."""
+        return False
+
+    def certificate(self, settings: Settings) -> CertificateSource:
+        """What obtains the certificate; the data root is there. Raises StartRefused."""
+        raise NotImplementedError
+
     def modules(self, settings: Settings) -> Sequence[str]:
         """The modules that a worker with these settings uses and does not load by itself when its
         objects are made."""
@@ -239,6 +296,13 @@ def features() -> Sequence[Feature]:
 
             register_schema(feature.schema)
     return tuple(found)
+
+
+def client_certificate_setting(settings: Settings) -> str | None:
+    """The name of the setting for which the server requests certificates from TLS clients, if it
+    does."""
+    found = (each.client_certificate_setting(settings) for each in features())
+    return next((each for each in found if each is not None), None)
 
 
 def folders() -> Sequence[DataFolder]:

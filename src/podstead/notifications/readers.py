@@ -34,6 +34,7 @@ from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import DeletedAcl, Metadata
 from podstead.wac import modes
+from podstead.wac.conditions import earliest
 from podstead.wac.effective import acl_paths, paths_to_read
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, governed
@@ -122,7 +123,13 @@ class Subscriber:
     def identity(self) -> Hashable:
         """A key that is equal for subscribers to whom the same access rules apply."""
         agent = self.agent
-        known = agent and (agent.iri, agent.aliases, agent.simple_token_id)
+        known = agent and (
+            agent.iri,
+            agent.aliases,
+            agent.simple_token_id,
+            agent.issuer,
+            agent.client_id,
+        )
         return (known, self.origin, self.is_unchecked)
 
     def has_expired(self, now_ms: int) -> bool:
@@ -158,6 +165,8 @@ class View:
         self._topic = topic
         self._snapshot = snapshot
         self._former = former
+        self.until_ms: int | None = None
+        """When time may change one of the decisions that were made here; ``None`` for never."""
 
     @property
     def metadata(self) -> Metadata | None:
@@ -172,19 +181,18 @@ class View:
         """Whether the subscriber may receive the notification."""
         if subscriber.is_unchecked:
             return ReadCheck.YES
-        if not await self._stands(subscriber.agent):
-            return ReadCheck.NO
-        grant = await self._gate.grant(
-            subscriber.agent, subscriber.origin, self._topic, self._snapshot
-        )
+        agent = subscriber.agent
+        if agent is not None:
+            agent = await self._identity_status.current(
+                agent, before_deletion=self._former.something_went
+            )
+            if agent is None:
+                return ReadCheck.NO
+        grant = await self._gate.grant(agent, subscriber.origin, self._topic, self._snapshot)
+        self.until_ms = earliest(self.until_ms, grant.until_ms)
         if grant.allows(Mode.READ):
             return ReadCheck.YES
         return ReadCheck.NO if grant.cacheable and self._former.is_certain else ReadCheck.NOT_NOW
-
-    async def _stands(self, agent: Identity | None) -> bool:
-        return agent is None or await self._identity_status.is_still_valid(
-            agent, before_deletion=self._former.something_went
-        )
 
 
 class Readers:
@@ -197,22 +205,27 @@ class Readers:
         self._gate = gate
         self._identity_status = identity_status
 
-    async def check(self, topic: ResourcePath, subscriber: Subscriber) -> None:
+    async def check(self, topic: ResourcePath, subscriber: Subscriber) -> int | None:
         """Check that the subscriber may read the topic (N-30, L-10), whether or not it exists.
 
-        Raises NotAuthenticated, AccessDenied and TargetTooLong.
+        Returns when time may change that (Unix milliseconds), ``None`` for never. Raises
+        NotAuthenticated, AccessDenied and TargetTooLong.
         """
         paths = paths_to_read(topic)
         if subscriber.is_unchecked:
-            return
-        if subscriber.agent is not None and not await self._identity_status.is_still_valid(
-            subscriber.agent
-        ):
-            raise NotAuthenticated("The credential with which this was created is no longer valid")
+            return None
+        agent = subscriber.agent
+        if agent is not None:
+            agent = await self._identity_status.current(agent)
+            if agent is None:
+                raise NotAuthenticated(
+                    "The credential with which this was created is no longer valid"
+                )
         snapshot = await self._store.read_metadata(paths)
-        await self._gate.authorize(
-            subscriber.agent, subscriber.origin, topic, modes.for_read(topic), snapshot
+        grant = await self._gate.authorize(
+            agent, subscriber.origin, topic, modes.for_read(topic), snapshot
         )
+        return grant.until_ms
 
     async def view(self, notification: Notification) -> View:
         """The rules that decide who receives a notification."""

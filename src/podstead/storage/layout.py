@@ -49,11 +49,6 @@ class RootLayout:
         return self.root / "keys"
 
     @property
-    def acme(self) -> Path:
-        """The certificate that the server orders for itself, and its account's key."""
-        return self.root / "acme"
-
-    @property
     def change_pipes(self) -> Path:
         """The pipes by which processes notify each other of changes; empty while none runs."""
         return self.root / "change-pipes"

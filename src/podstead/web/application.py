@@ -50,16 +50,21 @@ from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
 from podstead.web.authority import Authorities, FormerHost
 from podstead.web.body import BodyPace, RecheckedBody, RequestReceiver
-from podstead.web.client_certificates import ClientCertificates
 from podstead.web.codes import WebCodes
 from podstead.web.content_coding import apply_content_coding
 from podstead.web.cors import CorsPolicy, cors_headers
 from podstead.web.errors import refusal
 from podstead.web.limits import InvalidCredentialLimit, address_key
-from podstead.web.request import Request, path_of, read_request, with_checked_content
+from podstead.web.request import (
+    ClientCertificates,
+    Request,
+    path_of,
+    read_request,
+    with_checked_content,
+)
 from podstead.web.request_counts import OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
 from podstead.web.request_ids import RequestIds, id_field, peer_of
-from podstead.web.resource_responses import options_response, updates_via
+from podstead.web.resource_responses import options_response
 from podstead.web.response import HeaderField, Response, empty_response
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Access, Claim, ClaimedRequest, Route, Routes, is_reserved
@@ -129,7 +134,7 @@ class Application:
         slow_request: SlowRequestListener | None = None,
         requests: RequestCounts | None = None,
         answers: Answers | None = None,
-        sockets_base_url: str | None = None,
+        resource_headers: Sequence[HeaderField] = (),
         prefetch: ReadAhead | None = None,
     ) -> None:
         """``nonces`` are the nonces that DPoP proofs must contain, if required. ``claims`` are
@@ -138,7 +143,7 @@ class Application:
         identity provider with its own origin, by Host value; all other hosts have ``routes``.
         ``slow_request`` is called for requests whose responses begin late. ``requests`` counts all
         of them. ``answers`` answers what the main process asks about this worker.
-        ``sockets_base_url`` is the prefix of the URLs of sockets, if it is not the base URL.
+        ``resource_headers`` are further header fields of responses to OPTIONS of resources.
         ``prefetch`` reads what a request for a resource needs before it is authenticated, if the
         store does that."""
         self._base_url = base_url
@@ -161,7 +166,7 @@ class Application:
         self.requests = requests or RequestCounts()
         self._answers = answers
         self._prefetch = prefetch
-        self._updates_via = updates_via(sockets_base_url or base_url)
+        self._resource_headers = resource_headers
         self.ids = ids
         self._common = list(_ON_EVERY_RESPONSE)
         self._secure = base_url.startswith("https:")
@@ -392,7 +397,7 @@ class Application:
     def _options(self, path: ResourcePath, routes: Routes) -> Response:
         methods = routes.service_methods(path)
         if methods is None:
-            return options_response(path, base_url=self._base_url, updates=self._updates_via)
+            return options_response(path, base_url=self._base_url, further=self._resource_headers)
         service = routes.service(path)
         return _allowing(methods, () if service is None else service.options)
 
@@ -403,7 +408,7 @@ class Application:
         if (
             not fields.authorization
             and request.certificate is None
-            and not self._authenticator.schemes
+            and not self._authenticator.elsewhere
         ):
             return None
         known = self._authenticator.recall(fields.authorization, fields.proofs)

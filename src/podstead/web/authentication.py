@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podstead.authn.authenticate import Authenticator, CredentialScheme, RequestCredentials
-from podstead.core.errors import NotAuthenticated
+from podstead.core.errors import InsufficientScope, NotAuthenticated
 from podstead.core.identity import Identity
 from podstead.jose.tokens import SIGNATURE_ALGORITHMS
 from podstead.web.asgi import Headers
@@ -58,9 +58,18 @@ class AuthenticateChallenges:
         """The name of the server for people: the host of its realm."""
         return self.realm.partition("://")[2]
 
-    def headers(self, error: NotAuthenticated, *, claimed: bool = False) -> Headers:
+    def headers(
+        self, error: NotAuthenticated | InsufficientScope, *, claimed: bool = False
+    ) -> Headers:
         """The fields for one refusal. The error is given only if a credential was sent, in the
-        challenge of its scheme, and never repeats what was sent (A-8)."""
+        challenge of its scheme, and never repeats what was sent (A-8). An application whose person
+        may do more than itself is told where they can allow it (RFC 6750 section 3)."""
+        if isinstance(error, InsufficientScope):
+            value = (
+                f'{error.scheme} realm="{self.realm}", error="{error.known_text}", '
+                f'error_description="{error}", error_uri="{error.asks_at}"'
+            )
+            return [(b"www-authenticate", value.encode("ascii"))]
         common = f'realm="{self.realm}", scope="openid webid"'
         if self.provider is not None:
             common += f', as_uri="{self.provider}"'
@@ -73,9 +82,7 @@ class AuthenticateChallenges:
         if claimed and self.passwords:
             schemes["Basic"] = f'Basic realm="{self.realm}", charset="UTF-8"'
         for each in self.schemes:
-            challenge = each.challenge(realm=self.realm, claimed=claimed)
-            if challenge is not None:
-                schemes[challenge[0]] = challenge[1]
+            schemes |= each.challenges(realm=self.realm, claimed=claimed)
         if error.invalid and error.scheme in schemes:
             schemes[error.scheme] += f', error="{error.error}", error_description="{error}"'
         return [(b"www-authenticate", value.encode("ascii")) for value in schemes.values()]

@@ -20,6 +20,7 @@ from podstead.core.errors import (
     DiskFull,
     ForeignDestination,
     HeadersTooLarge,
+    InsufficientScope,
     MethodNotAllowed,
     MethodUnknown,
     Misdirected,
@@ -145,7 +146,7 @@ def refusal(
 def _error_headers(
     error: PodsteadError, challenges: AuthenticateChallenges, *, claimed: bool
 ) -> Headers:
-    if isinstance(error, NotAuthenticated):
+    if isinstance(error, NotAuthenticated | InsufficientScope):
         return challenges.headers(error, claimed=claimed)
     if isinstance(error, MethodNotAllowed):
         return [(b"allow", ", ".join(error.allow).encode("ascii"))]

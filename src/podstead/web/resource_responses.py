@@ -5,6 +5,7 @@ Fields that depend only on the path and kind of the resource are computed once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from email.utils import formatdate
 from functools import lru_cache
 
@@ -34,6 +35,9 @@ from podstead.core.identifiers import (
 )
 from podstead.core.media_types import RDF_TYPES, essence
 from podstead.core.vocab import (
+    ACCESS_IGNORED_CONDITION,
+    ACL_CONDITION,
+    ACL_CONDITION_CLASS,
     LDP_BASIC_CONTAINER,
     LDP_CONTAINER,
     LDP_NON_RDF_SOURCE,
@@ -49,6 +53,7 @@ from podstead.notifications.channel_types import stream_of_resource
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
 from podstead.storage.records import ResourceKind
+from podstead.wac.conditions import SUPPORTED as SUPPORTED_CONDITIONS
 from podstead.wac.modes import Mode
 from podstead.web.asgi import Headers
 from podstead.web.response import (
@@ -59,9 +64,6 @@ from podstead.web.response import (
     content_response,
     empty_response,
 )
-
-UPDATES_PATH = ResourcePath("/.notifications")
-"""The path of the socket of solid-0.1."""
 
 _VARY_OF_CONTAINERS = VARY + b", Prefer"
 
@@ -100,11 +102,11 @@ _ACCEPTS_NO_RANGES = (b"accept-ranges", b"none")
 class Responder:
     """Creates responses; ``base_url`` is the prefix of absolute links."""
 
-    def __init__(self, *, base_url: str, clock: Clock, sockets_base_url: str | None = None) -> None:
-        """``sockets_base_url`` is the prefix of the URLs of sockets, if it is another."""
+    def __init__(self, *, base_url: str, clock: Clock, further: Sequence[HeaderField] = ()) -> None:
+        """``further`` are header fields of all responses to reads."""
         self._clock = clock
         self._base_url = base_url
-        self._updates_via = updates_via(sockets_base_url or base_url)
+        self._further = tuple(further)
 
     def outcome(self, outcome: Outcome, request: ResourceRequest) -> Response:
         """The response to an operation that was carried out."""
@@ -115,7 +117,7 @@ class Responder:
             response = _represented(outcome, outcome.representation, request, headers)
         if outcome.result in _READ:
             response.of_stored_state = request.cacheable
-            response.valid_until_s = request.agent.holds_until_s if request.agent else None
+            response.valid_until_s = request.valid_until_s
             if is_container(request.operation.target):
                 response.vary = _VARY_OF_CONTAINERS
         return response
@@ -135,7 +137,7 @@ class Responder:
         if denied or request.operation.method in _SAFE:  # A-9, W-50
             _add_wac_allow(headers, request)
         if request.operation.method in _SAFE:
-            headers.append(self._updates_via)
+            headers += self._further
         if isinstance(error, UnsupportedMediaType | NotFound):
             # They say whether and how a client can create a missing resource.
             headers += _method_headers(target)
@@ -161,11 +163,17 @@ class Responder:
             )
             links = _links(target, kind, self._base_url, rdf=rdf, owner=outcome.owner)
             headers.append((b"link", links))
+        if request.ignored_conditions and outcome.result in _WRITTEN:
+            ignored = [
+                (type_ or ACL_CONDITION_CLASS, ACCESS_IGNORED_CONDITION)
+                for type_ in request.ignored_conditions
+            ]
+            headers.append((b"link", link_header(ignored).encode("ascii")))
         if outcome.result in _READ:
             headers += _method_headers(request.operation.target)
         if request.operation.method in _SAFE:
             headers.append((b"cache-control", _cache_control(request)))
-            headers.append(self._updates_via)
+            headers += self._further
             _add_wac_allow(headers, request)
         if outcome.nearly_full is not None and _controls(request):
             level = outcome.nearly_full
@@ -177,20 +185,18 @@ class Responder:
         return headers
 
 
-def updates_via(base_url: str) -> HeaderField:
-    """The field with the URL of the socket for notifications of changes (L-1): wss for https, ws
-    for http."""
-    return b"updates-via", f"ws{base_url.removeprefix('http')}{UPDATES_PATH}".encode("ascii")
-
-
-def options_response(target: ResourcePath, *, base_url: str, updates: HeaderField) -> Response:
-    """The response to OPTIONS of a resource, which depends on the URL alone (P-13). ``updates``
-    names the socket."""
-    headers: Headers = [*_method_headers(target), updates]
+def options_response(
+    target: ResourcePath, *, base_url: str, further: Sequence[HeaderField]
+) -> Response:
+    """The response to OPTIONS of a resource, which depends on the URL alone (P-13), with
+    ``further`` header fields."""
+    headers: Headers = [*_method_headers(target), *further]
     root = storage_root(target)
+    links = _condition_links(target)
     if root is not None:
-        link = (base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION)
-        headers.append((b"link", link_header([link]).encode("ascii")))
+        links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
+    if links:
+        headers.append((b"link", link_header(links).encode("ascii")))
     return empty_response(204, headers)
 
 
@@ -264,6 +270,7 @@ def _links(
         links.append((base_url + subject, "describes"))
     elif auxiliary is None:
         links.append((base_url + description_of(subject), "describedby"))
+    links += _condition_links(target)
     root = storage_root(target)
     if root is not None:
         links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
@@ -273,6 +280,13 @@ def _links(
         links += [(owner, SOLID_OWNER), (owner, SOLID_POD_OWNER)]
     types = _type_links(tuple(_types(target, kind, rdf=rdf)))
     return f"{link_header(links)}, {types}".encode("ascii")
+
+
+def _condition_links(target: ResourcePath) -> list[tuple[str, str]]:
+    """The types of conditions that are supported, in responses about an ACL (W-9)."""
+    if auxiliary_kind(target) is not Auxiliary.ACL:
+        return []
+    return [(type_, ACL_CONDITION) for type_ in SUPPORTED_CONDITIONS]
 
 
 @lru_cache(maxsize=16)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
 import socket
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from email.utils import formatdate
 from pathlib import Path
 
@@ -26,60 +23,13 @@ from podstead.app.monitoring.readings import Reading, Readings, Total, added, si
 from podstead.app.operator import doctor_network
 from podstead.app.operator.doctor import _destination, diagnose
 from podstead.app.operator.doctor_network import SOON_DAYS, Diagnosis, Outside, Severity
-from podstead.app.process.acme.responder import answering_challenges
 from podstead.app.process.admin import is_private_host
-from podstead.app.process.admin_http import MAX_REQUESTS
 from podstead.config import Settings
 from podstead.config.value_types import ListenAddress
 from podstead.outbound.mail import parse_mail_destination
 from podstead.outbound.probing import NotReached, ProbeReply
 from podstead.storage.disk_space import DiskSpace
 from podstead.web.probe_endpoint import PREFIX
-from tests.support.proxies import free_port
-from tests.support.server import DEADLINE_S
-from tests.support.waiting import wait_until
-
-PATH = "/.well-known/acme-challenge/token"
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    """The port of challenges, of which one is published."""
-    port = free_port()
-    with answering_challenges("127.0.0.1", port) as publish:
-        publish(PATH, b"answer")
-        yield port
-
-
-def answer(port: int, path: str = PATH) -> tuple[int, bytes]:
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)
-    try:
-        client.request("GET", path)
-        response = client.getresponse()
-        return response.status, response.read()
-    finally:
-        client.close()
-
-
-def test_a_challenge_is_answered_and_nothing_else(port: int) -> None:
-    assert answer(port) == (200, b"answer")
-    assert answer(port, "/")[0] == 404
-
-
-@pytest.mark.parametrize("beginning", [b"", b"GET / HTTP/1.1\r\nX-Slow: "])
-def test_silent_connections_keep_nobody_waiting_and_threads_are_few(
-    port: int, beginning: bytes
-) -> None:
-    before = threading.active_count()
-    with ExitStack() as stack:
-        for _ in range(5 * MAX_REQUESTS):
-            address = ("127.0.0.1", port)
-            silent = stack.enter_context(socket.create_connection(address, DEADLINE_S))
-            silent.sendall(beginning)
-        for _ in range(5):
-            assert answer(port) == (200, b"answer")
-        assert threading.active_count() <= before + MAX_REQUESTS
-    wait_until(lambda: threading.active_count() <= before, "all threads have ended")
 
 
 @pytest.mark.parametrize(

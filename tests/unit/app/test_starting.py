@@ -21,7 +21,6 @@ import pytest
 
 from podstead.app import lifespan
 from podstead.app.adapters.system import SystemClock
-from podstead.app.live_updates import commits_alone
 from podstead.app.process.listening import chosen_port, closing_all, open_listeners
 from podstead.app.process.logs import JsonFormatter, ServerNews, TextFormatter, logging_config
 from podstead.app.process.run import MAX_CORES, usable_cores
@@ -61,6 +60,8 @@ print(json.dumps([gc.isenabled(), len(gc.get_objects()), gc.get_freeze_count()])
 _BEFORE_THE_FIRST_REQUEST = {"podstead.app.adapters.profile_index"}
 _OPTIONAL = {"podstead.app.adapters.open_telemetry"}
 """Loaded before workers start if traces are wanted."""
+if "webid_tls" in LEFT_OUT:  # then no listener requests certificates
+    _OPTIONAL |= {"podstead.app.process.tls.engine", "podstead.app.process.tls.terminator"}
 _OF_COMMANDS = {
     "importlib.metadata",
     "podstead.features.git.data_root",
@@ -104,13 +105,19 @@ def loaded() -> frozenset[str]:
     """What a server with everything switched on has in memory when it begins to answer."""
     return _loaded_by(
         idp=True,
-        webid_tls=True,
         database=DATABASE,
         bodies="s3://bucket/pods",
-        **({} if "git" in LEFT_OUT else {"git": True}),
+        **{
+            name: value
+            for name, feature, value in (
+                ("git", "git", True),
+                ("acme_email", "acme", "me@pods.example"),
+                ("webid_tls", "webid_tls", True),
+            )
+            if feature not in LEFT_OUT
+        },
         sockets_port=0,
         mail=MAIL,
-        acme_email="me@pods.example",
     )
 
 
@@ -491,23 +498,3 @@ def test_what_granian_wrongly_says_about_stopping_is_dropped() -> None:
     news = ServerNews()
     assert not news.filter(record("Killing worker-1 after it refused to gracefully stop"))
     assert news.filter(record("Unexpected exit from worker-1"))
-
-
-# --- live updates ------------------------------------------------------------------------------
-#
-# Which workers may take what they have committed themselves for all that was committed?
-
-
-@pytest.mark.parametrize(
-    ("workers", "database", "expected"),
-    [
-        (1, None, True),
-        (2, None, False),
-        (None, None, False),
-        (1, "postgresql://db.example/podstead", False),
-    ],
-)
-def test_only_the_one_worker_of_an_embedded_database_commits_alone(
-    workers: int | None, database: str | None, *, expected: bool
-) -> None:
-    assert commits_alone(Settings(workers=workers, database=database)) == expected

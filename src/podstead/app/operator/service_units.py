@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from podstead.config import Settings, StartRefused
+from podstead.features import client_certificate_setting, features
 
 UNITS: Final = Path("/etc/systemd/system")
 ACCOUNTS: Final = Path("/etc/sysusers.d")
@@ -119,8 +120,7 @@ def next_steps(plan: ServicePlan) -> list[str]:
 def _values(plan: ServicePlan) -> dict[str, str]:
     settings = plan.settings
     ports = [settings.port, *([settings.sockets_port] if settings.sockets_port else [])]
-    if settings.acme_email is not None:
-        ports.append(settings.acme_port)
+    ports += [port for feature in features() for port in feature.ports(settings)]
     is_privileged = any(0 < port < _FIRST_UNPRIVILEGED_PORT for port in ports)
     paths = [settings.root, plan.config, *([plan.backups] if plan.backups else [])]
     in_homes = any(path.is_relative_to(home) for path in paths for home in _HOMES)
@@ -132,7 +132,7 @@ def _values(plan: ServicePlan) -> dict[str, str]:
         "keep": KEEP,
         "capabilities": "CAP_NET_BIND_SERVICE" if is_privileged else "",
         # The listener for client certificates creates callbacks in memory that can be executed.
-        "executable": "" if settings.webid_tls else "MemoryDenyWriteExecute=yes",
+        "executable": "" if client_certificate_setting(settings) else "MemoryDenyWriteExecute=yes",
         "home": "no" if in_homes else "yes",
     }
 

@@ -18,7 +18,7 @@ from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.app.monitoring import observability
 from podstead.app.process.loading import without_collection
 from podstead.config import Settings
-from podstead.features import features
+from podstead.features import client_certificate_setting, features
 from podstead.outbound.mail import MailKind
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.migrations import read_migrations
@@ -27,7 +27,6 @@ from podstead.web.pages.templates import load_assets, load_templates
 from podstead.web.pages.texts import load_texts
 
 _ALWAYS = (
-    "podstead.app.adapters.provider_keys",
     "podstead.outbound.urls",
     "podstead.outbound.documents",
     "podstead.outbound.errors",
@@ -47,14 +46,10 @@ _FOR_THE_PROVIDER = (
     "webauthn.helpers",
     "webauthn.helpers.cose",
 )
-_FOR_ACME = ("podstead.app.process.acme.certificates",)
 _FOR_SOCKETS = ("podstead.app.process.sockets.listener",)
 _FOR_CLIENT_CERTIFICATES = (
     "podstead.app.process.tls.engine",
     "podstead.app.process.tls.terminator",
-    "podstead.app.process.tls.terminator",
-    "podstead.authn.certificates",
-    "podstead.authn.web_id_tls",
 )
 
 
@@ -97,10 +92,8 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield "podstead.storage.postgresql"
     if isinstance(settings.bodies, S3Location):
         yield "podstead.storage.blobs.s3"
-    if settings.webid_tls:
+    if client_certificate_setting(settings) is not None:
         yield from _FOR_CLIENT_CERTIFICATES
-    if settings.acme_email is not None:
-        yield from _FOR_ACME
     if settings.sockets_port is not None:
         yield from _FOR_SOCKETS
     if observability.tracing_is_wanted():

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from podstead.app.adapters.engine import share_rows
 from podstead.app.adapters.root import former_base_urls, prepared_root
@@ -29,12 +28,8 @@ from podstead.app.process.logs import configure_logging
 from podstead.app.process.preload import preload
 from podstead.app.process.serve import ExitReason, serve
 from podstead.app.process.worker import Factory
-from podstead.config import Settings, StartRefused
+from podstead.config import Settings
 from podstead.features import features
-
-if TYPE_CHECKING:
-    from podstead.app.process.acme.certificates import AutomaticCertificate
-
 
 MAX_CORES = 64
 """The largest number of workers that the setting accepts."""
@@ -107,7 +102,8 @@ def run_server(
     configure_logging(settings)
     workers = settings.workers or usable_cores()
     settings = dataclasses.replace(settings, workers=workers)
-    keys = None if settings.acme_email else prepare_keys(settings)
+    source = next((each for each in features() if each.has_certificate(settings)), None)
+    keys = None if source else prepare_keys(settings)
     for feature in features():
         feature.check_machine(settings)
     keep_certificate = None
@@ -122,9 +118,10 @@ def run_server(
         held.enter_context(prepared_root(settings, accept_loss=accept_loss))
         former = former_base_urls(settings)
         settings = dataclasses.replace(settings, former_base_urls=former)
-        if settings.acme_email is not None:
-            own = _automatic_certificate(settings)  # issued before anything is served
-            settings = own.used_in(settings)
+        if source is not None:
+            own = source.certificate(settings)
+            own.ensure()  # before anything is served
+            settings = dataclasses.replace(settings, ssl_cert=own.file, ssl_key=own.file)
             keys = prepare_keys(settings)
             keep_certificate = own.keep
         preload(settings)
@@ -139,23 +136,3 @@ def run_server(
             keep_certificate=keep_certificate,
             sockets_stay=inherited is not None,
         )
-
-
-def _automatic_certificate(settings: Settings) -> AutomaticCertificate:
-    """The certificate that the server orders for itself; there is one afterwards. Raises
-    StartRefused without the library, and OrderFailed."""
-    own = _load_automatic_certificates()(settings)
-    own.ensure()
-    return own
-
-
-def _load_automatic_certificates() -> type[AutomaticCertificate]:
-    """The class, which needs a library. Raises StartRefused."""
-    try:
-        from podstead.app.process.acme.certificates import AutomaticCertificate
-    except ImportError as error:
-        raise StartRefused(
-            "acme-email is set, but the package for it is not installed. Install "
-            "podstead[acme], for example with: pip install 'podstead[acme]'"
-        ) from error
-    return AutomaticCertificate

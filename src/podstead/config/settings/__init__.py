@@ -70,7 +70,7 @@ class Settings(
     @property
     def uses_tls(self) -> bool:
         """Whether this server speaks HTTPS itself."""
-        return self.ssl_cert is not None or self.acme_email is not None
+        return self.ssl_cert is not None or any(each.has_certificate(self) for each in features())
 
     @property
     def issuer(self) -> str:

@@ -1,1 +1,0 @@
-"""The server's certificate by ACME (RFC 8555), without a reverse proxy."""

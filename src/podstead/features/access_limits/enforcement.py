@@ -1,0 +1,276 @@
+"""Stores limits, finds those of a token, and applies them at the gate.
+
+The limit of a token is read when the token is verified, and travels on the identity. A record of a
+limit is never removed while something is limited by it, since that would widen access. The limits
+of a pod for applications of other providers are one record, which is read where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+
+from podstead.authn.claims import same_issuer
+from podstead.core.errors import Conflict
+from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.features.access_limits.limits import Limit, Place, allowed_modes
+from podstead.storage.protocol import Snapshot
+from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned, secret_key
+from podstead.storage.records import EntryAt, Precondition, Record, TokenRecord
+from podstead.wac.acl import origin_of
+from podstead.wac.gate import Ceiling
+
+PAGE: Final = "/.pages/apps/limits"
+MAX_LIMITS: Final = 1000
+"""How many limits a person has at most."""
+MAX_CLIENTS: Final = 200
+"""For how many clients of other providers a pod has limits at most."""
+
+
+class StoredLimit(msgspec.Struct, frozen=True):
+    """A limit and what it is for: a client that acts as ``web_id``, or a simple token."""
+
+    web_id: str
+    client_id: str
+    limit: Limit
+    redirect_origin: str = ""
+    """Where the client sent the person when they chose the limit."""
+
+
+class ClientRule(msgspec.Struct, frozen=True):
+    """What clients of other providers may do in a pod at most. ``client`` is an identifier or an
+    origin, empty for all that no other rule names."""
+
+    client: str
+    limit: Limit
+
+
+class PodRules(msgspec.Struct, frozen=True):
+    """The rules of one pod; the key of the record is its root."""
+
+    rules: tuple[ClientRule, ...] = ()
+
+    def of(self, client_id: str, origin: str | None) -> Limit | None:
+        """The limit for a client that sends requests from an origin; ``None`` for everything."""
+        by_name = {each.client: each.limit for each in self.rules}
+        for name in (client_id, origin or client_id, ""):
+            if name in by_name:
+                return by_name[name]
+        return None
+
+
+LIMITS: Final = RecordKind("access-limit", StoredLimit)
+POD_RULES: Final = RecordKind("access-limits-of-pod", PodRules)
+
+
+class AppliedLimit(msgspec.Struct, frozen=True):
+    """A limit on an identity, with the record that it was read from."""
+
+    key: str
+    limit: Limit
+    unchanged: EntryAt
+
+
+class OfOtherProvider(msgspec.Struct, frozen=True):
+    """The mark of an identity whose application signed the person in at another provider."""
+
+    client_id: str
+
+
+def client_key(web_id: str, client_id: str) -> str:
+    """The key of the limit of a client that acts as a WebID."""
+    return secret_key(f"client\n{web_id}\n{client_id}")
+
+
+def token_key(token_id: str) -> str:
+    """The key of the limit of a simple token."""
+    return secret_key(f"token\n{token_id}")
+
+
+class LimitStore:
+    """Reads and stores limits."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self.records = records
+
+    async def find(self, key: str) -> Versioned[StoredLimit] | None:
+        """The limit with this key. Raises StorageError."""
+        return await self.records.read(LIMITS, key)
+
+    async def of_client(self, web_id: str, client_id: str) -> Limit | None:
+        """The limit of a client; ``None`` for everything. Raises StorageError."""
+        stored = await self.find(client_key(web_id, client_id))
+        return None if stored is None else stored.value.limit
+
+    async def of_owner(self, owner: str) -> Sequence[Versioned[StoredLimit]]:
+        """All of a person. Raises StorageError."""
+        return await self.records.of_owner(LIMITS, owner, limit=2 * MAX_LIMITS)
+
+    async def putting(self, key: str, stored: StoredLimit, owner: str) -> Sequence[Record]:
+        """What stores a limit; one that takes nothing away is not kept. Raises Conflict for too
+        many, StorageError."""
+        if stored.limit.is_everything:
+            return [LIMITS.drop(key)]
+        others = [each for each in await self.of_owner(owner) if each.key != key]
+        if len(others) >= MAX_LIMITS:
+            raise Conflict("There are too many limits: disconnect applications that you do not use")
+        return [LIMITS.put(key, stored, owner=owner)]
+
+    async def of_new_token(self, token: TokenRecord, limit: Limit) -> Sequence[Record]:
+        """The same for a simple token, in the write that creates it. Workers remember tokens, so
+        this limit never changes; the token can be revoked."""
+        stored = StoredLimit(token.web_id, "", limit)
+        return await self.putting(token_key(token.token_id), stored, token.web_id)
+
+    async def rules_of(self, pod: ResourcePath) -> Versioned[PodRules] | None:
+        """Those of a pod. Raises StorageError."""
+        return await self.records.read(POD_RULES, pod)
+
+
+class LimitedIdentities:
+    """Finds the limit of a token when the token is verified."""
+
+    def __init__(self, limits: LimitStore, issuer: str | None) -> None:
+        """``issuer`` is that of this server's provider, if it has one."""
+        self._limits = limits
+        self._issuer = issuer
+
+    async def refined(self, identity: Identity) -> Identity:
+        """The identity with its limit. Raises StorageError."""
+        if identity.method is AuthenticationMethod.SIMPLE and identity.token_id is not None:
+            key = token_key(identity.token_id)
+        elif identity.client_id is None or identity.issuer is None:
+            return identity
+        elif self._issuer is None or not same_issuer(identity.issuer, self._issuer):
+            return replace(identity, limit=OfOtherProvider(identity.client_id))
+        else:
+            key = client_key(identity.iri, identity.client_id)
+        stored = await self._limits.find(key)
+        if stored is None:
+            return identity if identity.limit is None else replace(identity, limit=None)
+        limit, until_s = stored.value.limit, identity.holds_until_s
+        if limit.ends_s is not None and not limit.has_ended(self._limits.records.now_s()):
+            until_s = limit.ends_s if until_s is None else min(until_s, limit.ends_s)
+        return replace(
+            identity,
+            limit=AppliedLimit(key, limit, stored.unchanged),
+            may_state_identity=identity.may_state_identity and limit.identity,
+            verified_until_s=until_s,
+        )
+
+
+class LimitedAccess:
+    """Applies limits at the gate."""
+
+    def __init__(self, limits: LimitStore, base_url: str) -> None:
+        self._limits = limits
+        self._base_url = base_url
+
+    async def ceiling(
+        self, agent: Identity | None, origin: str | None, subject: ResourcePath, snapshot: Snapshot
+    ) -> Ceiling | None:
+        """What the limit allows on the resource. Raises StorageError."""
+        del snapshot
+        if agent is None or agent.limit is None:
+            return None
+        now_s = self._limits.records.now_s()
+        found = agent.limit
+        if isinstance(found, AppliedLimit):
+            return Ceiling(
+                allowed_modes(found.limit, subject, now_s=now_s),
+                preconditions=(found.unchanged,),
+                asks_at=f"{self._base_url}{PAGE}/{found.key}?path={quote(subject)}",
+            )
+        return await self._of_pod(found, origin, subject, now_s)
+
+    async def _of_pod(
+        self, found: object, origin: str | None, subject: ResourcePath, now_s: int
+    ) -> Ceiling | None:
+        pod = storage_root(subject)
+        if pod is None or not isinstance(found, OfOtherProvider):
+            return None
+        stored = await self._limits.rules_of(pod)
+        unchanged: Precondition = POD_RULES.absent(pod) if stored is None else stored.unchanged
+        limit = None
+        if stored is not None:
+            limit = stored.value.of(found.client_id, None if origin is None else origin_of(origin))
+        if limit is None:
+            return Ceiling(preconditions=(unchanged,))
+        # An end comes without a change of the store.
+        cacheable = limit.ends_s is None or limit.has_ended(now_s)
+        return Ceiling(
+            allowed_modes(limit, subject, now_s=now_s),
+            preconditions=(unchanged,),
+            cacheable=cacheable,
+        )
+
+
+class RenamedLimits:
+    """Lets limits follow a pod that is renamed."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
+
+    def of_deletion(self, container: ResourcePath) -> Sequence[Record]:
+        """The rules of a pod end with it."""
+        return [POD_RULES.drop(container)] if storage_root(container) == container else ()
+
+    async def of_move(self, containers: Sequence[ResourcePath]) -> Sequence[Precondition]:
+        """Nothing: a limit stays with the path that the person chose."""
+        del containers
+        return ()
+
+    async def of_renaming(
+        self, root: ResourcePath, renamed: Callable[[ResourcePath], ResourcePath]
+    ) -> Changes[None]:
+        """The limits of the pod's owner under their new WebID, since applications to which they
+        have consented sign in with it, and the rules of the pod under its new name."""
+        records: list[Record] = []
+        preconditions: list[Precondition] = []
+        after = ""
+        while page := await LIMITS.page(
+            self._records.store, after=after, now_ms=self._records.now_ms()
+        ):
+            for each in page:
+                if each.value.limit.pod == root and each.value.client_id:
+                    records += _moved(each, root, renamed)
+                    preconditions.append(each.unchanged)
+            after = page[-1].key
+        stored = await self._records.read(POD_RULES, root)
+        if stored is None:
+            return Changes(None, records, [*preconditions, POD_RULES.absent(root)])
+        rules = tuple(
+            msgspec.structs.replace(each, limit=_renamed(each.limit, root, renamed))
+            for each in stored.value.rules
+        )
+        records += [POD_RULES.drop(root), POD_RULES.put(renamed(root), PodRules(rules))]
+        return Changes(None, records, [*preconditions, stored.unchanged])
+
+
+def _moved(
+    stored: Versioned[StoredLimit],
+    root: ResourcePath,
+    renamed: Callable[[ResourcePath], ResourcePath],
+) -> Sequence[Record]:
+    limit = _renamed(stored.value.limit, root, renamed)
+    web_id = stored.value.web_id.replace(root, renamed(root), 1)
+    value = msgspec.structs.replace(stored.value, web_id=web_id, limit=limit)
+    key = client_key(web_id, value.client_id)
+    return LIMITS.drop(stored.key), LIMITS.put(key, value, owner=stored.owner)
+
+
+def _renamed(
+    limit: Limit, root: ResourcePath, renamed: Callable[[ResourcePath], ResourcePath]
+) -> Limit:
+    places: Iterable[Place] = (
+        Place(renamed(ResourcePath(each.path)), each.actions)
+        if each.path.startswith(root)
+        else each
+        for each in limit.places
+    )
+    return msgspec.structs.replace(limit, pod=renamed(root), places=tuple(places))

@@ -1,0 +1,93 @@
+"""Fixtures: the whole application in this process, on a store of its own, with two pods."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from podstead.app.adapters.keys import ensure_token_key
+from podstead.config import Settings
+from podstead.core.clock import Clock
+from podstead.storage.blobs.s3_location import parse_s3_location
+from podstead.storage.keys import KeyFiles
+from podstead.storage.root import prepare_root
+from podstead.storage.sqlite import SqliteStore
+from tests.support.application import (
+    BASE,
+    Server,
+    Start,
+    running,
+    with_two_pods,
+)
+from tests.support.clock import FakeClock
+from tests.support.engine_choice import CHOICE
+from tests.support.peer import Peer
+from tests.support.seaweedfs import bodies_of
+from tests.support.signing_keys import KeyPairs, generated_once
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """The clock of a server that is started with it."""
+    return FakeClock()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    root = tmp_path / "root"
+    bodies = parse_s3_location(bodies_of(root)) if CHOICE.with_s3 else None
+    return Settings(root=root, bodies=bodies, base_url=BASE, pod_creations_per_hour=0, workers=1)
+
+
+@pytest.fixture
+async def server(start: Start) -> Server:
+    return await start()
+
+
+@pytest.fixture(scope="session")
+def key_pairs() -> Iterator[KeyPairs]:
+    with generated_once() as pairs:
+        yield pairs
+
+
+@pytest.fixture(autouse=True)
+def keys_of_this_test(key_pairs: KeyPairs) -> Iterator[None]:
+    with key_pairs.for_one_test():
+        yield
+
+
+@pytest.fixture
+async def start(settings: Settings) -> AsyncIterator[Start]:
+    async with AsyncExitStack() as stack:
+
+        async def start_with(*, clock: Clock | None = None, **changes: Any) -> Server:  # noqa: ANN401
+            changed = settings.with_values(**changes)
+            layout = prepare_root(changed.root)
+            ensure_token_key(KeyFiles(layout.keys))
+            application = await stack.enter_async_context(running(changed, clock=clock))
+            return await with_two_pods(application, host=urlsplit(changed.base_url).netloc)
+
+        yield start_with
+
+
+@pytest.fixture
+async def store(server: Server, settings: Settings) -> AsyncIterator[SqliteStore]:
+    """The server's store, as another worker has it."""
+    other = SqliteStore(settings.root)
+    await other.open()
+    yield other
+    await other.close()
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[Peer]:
+    """A foreign server on 127.0.0.1."""
+    peer = Peer()
+    await peer.start()
+    yield peer
+    await peer.stop()
