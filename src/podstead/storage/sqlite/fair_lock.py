@@ -183,6 +183,7 @@ class FairLock:
             return
         until_s = loop.time() + at_most_s
         intervals_s = chain(INTERVALS_S, repeat(INTERVALS_S[-1]))
+        timer: asyncio.TimerHandle
 
         def look() -> None:
             nonlocal timer
