@@ -50,6 +50,7 @@ SHIPPED: Final = (
     "git",
     "importers",
     "legacy_notifications",
+    "uploads",
     "watch",
     "webhooks",
     "webid_tls",
@@ -226,7 +227,8 @@ class Feature:
 
     templates: str | None = None
     """The package whose folder ``templates`` has templates of pages, named after the package, as in
-    ``renderer.page(page, "podstead_greeting/greeting.html")``."""
+    ``renderer.page(page, "podstead_greeting/greeting.html")``, and whose folder ``static`` has
+    scripts and style sheets. Each may be missing."""
 
     folder: DataFolder | None = None
     """What the feature stores in the data root besides the database."""

@@ -42,8 +42,9 @@ def load_assets() -> Mapping[str, bytes]:
     """Every file by its name, read from the package once."""
     package = files("podstead.web")
     # The scripts of the provider's pages are part of these pages and files of those below.
-    folders = (package / "static", package / "templates" / "idp")
-    every = (each for folder in folders for each in folder.iterdir())
+    of_features = (each / "static" for each in _packages())
+    folders = (package / "static", package / "templates" / "idp", *of_features)
+    every = (each for folder in folders if folder.is_dir() for each in folder.iterdir())
     kept = [each for each in every if each.name.rpartition(".")[2] in _TYPES]
     return {each.name: each.read_bytes() for each in sorted(kept, key=lambda each: each.name)}
 
@@ -128,6 +129,7 @@ def load_templates() -> Environment:
     environment.globals["_"] = _translated  # faster than that of the extension
     environment.globals["page_language"] = lambda: current_texts().language
     environment.globals["asset_url"] = asset_url
+    environment.globals["has_asset"] = load_assets().__contains__
     return environment
 
 
@@ -139,10 +141,14 @@ def _translated(message: str, /, **values: object) -> Markup:
 
 def _all_templates() -> Iterator[tuple[str, str]]:
     yield from _templates(files("podstead.web") / "templates")
-    for package in (each.templates for each in features()):
-        if package is not None:
-            below = package.rpartition(".")[2]
-            yield from _templates(files(package) / "templates", f"pods/{below}/")
+    for package in _packages():
+        if (package / "templates").is_dir():
+            yield from _templates(package / "templates", f"pods/{package.name}/")
+
+
+def _packages() -> Iterator[Traversable]:
+    """Those of features."""
+    return (files(each.templates) for each in features() if each.templates is not None)
 
 
 def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]]:
