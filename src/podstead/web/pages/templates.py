@@ -42,9 +42,8 @@ def load_assets() -> Mapping[str, bytes]:
     """Every file by its name, read from the package once."""
     package = files("podstead.web")
     # The scripts of the provider's pages are part of these pages and files of those below.
-    of_features = (each / "static" for each in _packages())
-    folders = (package / "static", package / "templates" / "idp", *of_features)
-    every = (each for folder in folders if folder.is_dir() for each in folder.iterdir())
+    folders = (package / "static", package / "templates" / "idp", *_folders_of_features().values())
+    every = (each for folder in folders for each in folder.iterdir())
     kept = [each for each in every if each.name.rpartition(".")[2] in _TYPES]
     return {each.name: each.read_bytes() for each in sorted(kept, key=lambda each: each.name)}
 
@@ -141,14 +140,15 @@ def _translated(message: str, /, **values: object) -> Markup:
 
 def _all_templates() -> Iterator[tuple[str, str]]:
     yield from _templates(files("podstead.web") / "templates")
-    for package in _packages():
-        if (package / "templates").is_dir():
-            yield from _templates(package / "templates", f"pods/{package.name}/")
+    for name, folder in _folders_of_features().items():
+        yield from _templates(folder, f"pods/{name}/")
 
 
-def _packages() -> Iterator[Traversable]:
-    """Those of features."""
-    return (files(each.templates) for each in features() if each.templates is not None)
+def _folders_of_features() -> Mapping[str, Traversable]:
+    """The folders with the templates and scripts of features, by the names of their packages."""
+    packages = [each.templates for each in features() if each.templates is not None]
+    folders = {each.rpartition(".")[2]: files(each) / "templates" for each in packages}
+    return {name: folder for name, folder in folders.items() if folder.is_dir()}
 
 
 def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]]:
