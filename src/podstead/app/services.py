@@ -21,7 +21,7 @@ from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.app.adapters.registration import about_operator, terms_hash
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.lifespan import WorkerLifespan
-from podstead.app.live_updates import CHANNEL_TYPES, LiveUpdates
+from podstead.app.live_updates import LiveUpdates
 from podstead.app.monitoring.checks import WorkerChecks
 from podstead.app.monitoring.observability import (
     application_class,
@@ -81,8 +81,6 @@ from podstead.web.application import Application
 from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
 from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
 from podstead.web.body import BodyPace
-from podstead.web.certificate_forms import CertificateForm
-from podstead.web.client_certificates import ClientCertificates, ProxyField
 from podstead.web.description_endpoints import (
     FaviconEndpoint,
     RootEndpoint,
@@ -100,12 +98,11 @@ from podstead.web.resource_responses import Responder
 from podstead.web.response import HeaderField
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Route, Routes, plain_routes
-from podstead.web.uploads_endpoint import PLACE, UploadsEndpoint
 
 if TYPE_CHECKING:
     from podstead.app.provider import Provider
-    from podstead.authn.web_id_tls import WebIdTls
     from podstead.idp.passwords import PasswordHasher
+    from podstead.web.request import ClientCertificates
 
 _BASIC_REACH = {"safe": EventScope.SAFE, "any": EventScope.ANY, "off": None}
 """By the value of the setting (A-146)."""
@@ -318,31 +315,10 @@ class Services:
         return own_client(self.base_url)
 
     @cached_property
-    def web_id_tls(self) -> WebIdTls | None:
-        """Verifies client certificates; ``None`` if the server does not accept them."""
-        if not self.settings.webid_tls:
-            return None
-        from podstead.authn.certificates import CertificateRules
-        from podstead.authn.web_id_tls import WebIdTls
-
-        rules = CertificateRules(allow_loopback=is_loopback_url(self.base_url))
-        return WebIdTls(self.profiles, rules=rules, lookups=self.lookups)
-
-    @cached_property
     def client_certificates(self) -> ClientCertificates | None:
-        """Reads client certificates in requests; ``None`` if the server does not accept them."""
-        settings = self.settings
-        if not settings.webid_tls:
-            return None
-        header = settings.client_cert_header
-        form = CertificateForm(settings.client_cert_format)
-        return ClientCertificates(
-            authorities=self.authorities,
-            clock=self.clock,
-            base_url=self.base_url,
-            proxy_field=None if header is None else ProxyField(header.encode("ascii"), form),
-            origins=frozenset(settings.client_cert_origins),
-        )
+        """Finds client certificates in requests; ``None`` if they are ignored."""
+        found = (each.client_certificates for each in self.features)
+        return next((each for each in found if each is not None), None)
 
     @cached_property
     def authenticator(self) -> Authenticator:
@@ -356,7 +332,6 @@ class Services:
                 rules=self.event_rules,
                 linked=None if nostr is None else nostr.linked,
             ),
-            certificates=self.web_id_tls,
             schemes=self._credential_schemes,
             refinements=self._refinements,
         )
@@ -398,6 +373,7 @@ class Services:
                 self.store, self.parse, self.foreign, self.clock, base_url=self.base_url
             ),
             owners=self.owners,
+            clock=self.clock,
             restrictions=[each.restriction for each in self.features if each.restriction],
         )
         return traced("decision", gate, "authorize")
@@ -550,19 +526,6 @@ class Services:
             former_pods=FormerPods(self.store, base_url=base_url, clock=self.clock),
         )
 
-    def uploads_endpoint(
-        self, place: str = PLACE, *, for_own_pages: bool = False
-    ) -> UploadsEndpoint:
-        """The endpoint for resumable uploads of applications, or at ``place`` of the pages."""
-        return UploadsEndpoint(
-            service=self.uploads,
-            challenges=self.challenges,
-            base_url=self.base_url,
-            max_bytes=self.settings.max_body_bytes,
-            place=place,
-            for_own_pages=for_own_pages,
-        )
-
     @cached_property
     def _routes_at_every_origin(self) -> tuple[Route, ...]:
         root = RootEndpoint(
@@ -579,7 +542,9 @@ class Services:
         """All routes of the origin of the pods."""
         settings, base_url = self.settings, self.base_url
         description = StorageDescriptionEndpoint(
-            base_url=base_url, store=self.store, channel_types=CHANNEL_TYPES
+            base_url=base_url,
+            store=self.store,
+            channel_types=[each.type for each in self.live_updates.handlers],
         )
         pods = PodsEndpoint(
             maker=self.provider.pod_maker
@@ -596,7 +561,6 @@ class Services:
                 *plain_routes(pods, server),
                 ProbeEndpoint(self.records).route(),
                 *self.live_updates.routes(),
-                *self.uploads_endpoint().routes(),
                 *self.pages.routes,
                 *(route for each in self.features for route in each.routes),
                 *(self.provider_here.routes if self.provider_here else ()),

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from podstead.config import value_types
 from podstead.config.errors import StartRefused
 from podstead.config.settings import Settings
-from podstead.idp.passkeys.ceremonies import PartyRefused, relying_party
 from podstead.storage.blobs.s3_location import S3Location
 
 _MAX_TERMS_BYTES = 256 * 1024
@@ -19,7 +18,6 @@ def check_together(settings: Settings) -> None:
     """Raises StartRefused for settings that contradict one another."""
     _check_tls(settings)
     _check_redirects(settings)
-    _check_client_certificates(settings)
     _check_token_secrets(settings)
     _check_sockets(settings)
     _check_two_factor(settings)
@@ -31,22 +29,6 @@ def check_together(settings: Settings) -> None:
             f"The host is {settings.host} but base-url is not set. Set --base-url to the URL at "
             "which clients will reach this server; the URL of every stored resource begins with it."
         )
-
-
-def check_passkeys(settings: Settings) -> None:
-    """Raises StartRefused for a relying party that browsers would not accept. The base URL must be
-    set."""
-    try:
-        relying_party(
-            settings.issuer,
-            rp_id=settings.passkey_rp_id,
-            further_origins=settings.passkey_origins,
-        )
-    except PartyRefused as refusal:
-        given = "passkey-rp-id" if settings.passkey_rp_id else "passkey-origin"
-        if settings.passkey_rp_id and settings.passkey_origins:
-            given = "passkey-rp-id with passkey-origin"
-        raise StartRefused(f"{given} is not valid: {refusal}.") from None
 
 
 def check_provider_url(settings: Settings) -> None:
@@ -82,27 +64,6 @@ def _check_tls(settings: Settings) -> None:
     if (settings.ssl_cert is None) != (settings.ssl_key is None):
         given, missing = ("cert", "key") if settings.ssl_cert else ("key", "cert")
         raise StartRefused(f"ssl-{given} is set without ssl-{missing}. Set both or neither.")
-
-
-def _check_client_certificates(settings: Settings) -> None:
-    if settings.client_cert_header is None:
-        if settings.webid_tls and not settings.uses_tls:
-            raise StartRefused(
-                "webid-tls is on without ssl-cert and ssl-key, so clients cannot present a "
-                "certificate. Set both, or use --client-cert-header to name the header in which a "
-                "trusted proxy forwards certificates."
-            )
-        return
-    if not settings.webid_tls:
-        raise StartRefused(
-            "client-cert-header is set without webid-tls, so the server would ignore certificates. "
-            "Add --webid-tls, or remove client-cert-header."
-        )
-    if not settings.trusted_proxies:
-        raise StartRefused(
-            "client-cert-header is set without trusted-proxy, so the server would ignore the "
-            "header. Set --trusted-proxy to the address of your proxy."
-        )
 
 
 def _check_sockets(settings: Settings) -> None:
