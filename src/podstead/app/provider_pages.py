@@ -130,7 +130,13 @@ class ProviderPages:
                 site, authorizations, login, self._services.store, self._services.clock
             ),
             InteractionPages(
-                site, authorizations, sign_in, provider.audit, provider.passkeys, has_nostr
+                site,
+                authorizations,
+                sign_in,
+                provider.audit,
+                provider.passkeys,
+                has_nostr,
+                self._services.consent,
             ),
             RegistrationPages(
                 site,

@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
+    from podstead.web.sign_in.authorization import ConsentExtension
 
 SHIPPED: Final = ("access_limits", "acme", "git", "importers", "legacy_notifications", "watch")
 """The features in this folder. One whose folder was removed is not there, and nothing else
@@ -182,6 +183,9 @@ class WorkerFeature:
 
     restriction: AccessRestriction | None = None
     """Restricts what access rules grant to a request."""
+
+    consent: ConsentExtension | None = None
+    """Adds to the consent page, and to what clients may ask for; there can be one."""
 
     bundler: RepositoryBundler | None = None
     """What the archives of pods contain besides the resources."""

@@ -39,7 +39,9 @@ class StoredLimit(msgspec.Struct, frozen=True):
     client_id: str
     limit: Limit
     redirect_origin: str = ""
-    """Where the client sent the person when they chose the limit."""
+    """Where the client wanted the person to be sent when they chose the limit."""
+    asked: str = ""
+    """The authorization details that the client asked for then, as JSON."""
 
 
 class ClientRule(msgspec.Struct, frozen=True):
@@ -114,7 +116,7 @@ class LimitStore:
     async def putting(self, key: str, stored: StoredLimit, owner: str) -> Sequence[Record]:
         """What stores a limit; one that takes nothing away is not kept. Raises Conflict for too
         many, StorageError."""
-        if stored.limit.is_everything:
+        if stored.limit.is_everything and not stored.asked:
             return [LIMITS.drop(key)]
         others = [each for each in await self.of_owner(owner) if each.key != key]
         if len(others) >= MAX_LIMITS:

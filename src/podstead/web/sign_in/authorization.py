@@ -12,8 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import SplitResult, urlencode, urljoin, urlsplit
+
+from markupsafe import Markup
 
 from podstead.core.clock import Clock
 from podstead.core.errors import AccessDenied
@@ -21,6 +23,7 @@ from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.authorizations import (
+    AuthorizationExtension,
     AuthorizationReply,
     Authorizations,
     InteractionRequired,
@@ -42,9 +45,10 @@ from podstead.idp.sign_in import SignInFailed
 from podstead.idp.token_issuing import AUTHORIZATION_PATH
 from podstead.storage.protocol import RateCounters
 from podstead.storage.record_store import Versioned
+from podstead.storage.records import Record
 from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
-from podstead.web.forms import read_form, read_query, read_submission
+from podstead.web.forms import FormSubmission, read_form, read_query, read_submission
 from podstead.web.limits import address_key, take
 from podstead.web.pages.guard import Rule
 from podstead.web.pages.rendering import PageRenderer
@@ -244,6 +248,18 @@ class AuthorizationEndpoint:
         )
 
 
+class ConsentExtension(AuthorizationExtension, Protocol):
+    """Adds to the consent page what the person decides about besides the scopes."""
+
+    async def fields(self, page: PageRequest, pending: PendingAuthorization) -> Markup:
+        """Further fields of the form with the id ``allow``."""
+
+    async def records(
+        self, page: PageRequest, pending: PendingAuthorization, sent: FormSubmission
+    ) -> Sequence[Record]:
+        """What is stored with the consent. Raises BadRequest for what the form cannot hold."""
+
+
 UID_SEGMENT: Final = 3
 
 
@@ -257,6 +273,7 @@ class InteractionPages:
     audit: Audit
     passkeys: Passkeys | None
     nostr: bool
+    consent: ConsentExtension | None = None
 
     @route(INTERACTION_PATH + "/{uid}", "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -299,7 +316,12 @@ class InteractionPages:
         may_state_identity = IDENTITY_SCOPE in interaction.request.scopes and sent.ticked(
             IDENTITY_SCOPE
         )
-        await self.authorizations.consented(pending, may_state_identity=may_state_identity)
+        records: Sequence[Record] = ()
+        if self.consent is not None:
+            records = await self.consent.records(page, pending, sent)
+        await self.authorizations.consented(
+            pending, may_state_identity=may_state_identity, records=records
+        )
         self.audit.note(
             AuditEvent.CONSENT_GIVEN,
             account_id=interaction.account_id,
@@ -356,6 +378,7 @@ class InteractionPages:
             account=account,
             uid=pending.uid,
             offer_passkey=await self._has_no_passkey(account),
+            further=None if self.consent is None else await self.consent.fields(page, pending),
         )
 
     def _client_display(self, pending: PendingAuthorization) -> ClientDisplay:
