@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.client import Pod, create_pod
 from tests.support.curl import CurlAnswer, curl, sending
+from tests.support.features import WEBID_TLS_OPTIONS
 from tests.support.server import ServerProcess, running_server
 from tests.support.wire import Wire
 
@@ -23,7 +24,7 @@ TLS = Path(__file__).parent.parent / "support/tls"
 CERTIFICATE, KEY = TLS / "certificate.pem", TLS / "key.pem"
 
 
-@pytest.fixture(scope="module", params=[(), ("--webid-tls",)], ids=["https", "webid-tls"])
+@pytest.fixture(scope="module", params=[(), WEBID_TLS_OPTIONS], ids=["https", "webid-tls"])
 def server(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[ServerProcess]:

@@ -12,6 +12,8 @@ from tests.support.listeners import LISTENERS, client_tls
 from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess, server_fixture
 
+pytestmark = pytest.mark.feature("webid_tls")
+
 #
 # A certificate from the account page: made, saved, used in another browser, and removed.
 

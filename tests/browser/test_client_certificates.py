@@ -17,7 +17,7 @@ from tests.support.client import Pod, create_pod
 from tests.support.listeners import LISTENERS, client_tls
 from tests.support.server import ServerProcess, running_server
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.feature("webid_tls"), pytest.mark.needs("chromium")]
 
 ASK = """async ([url, init]) => {
     try {

@@ -22,6 +22,7 @@ SETTINGS = {
     "acme": ("acme-port", "8080"),
     "git": ("git-processes", "4"),
     "legacy_notifications": ("legacy-notifications-open", "true"),
+    "webid_tls": ("client-cert-format", "pem"),
 }
 """A setting of each feature that has some, with a value."""
 ADDRESSES = {
@@ -85,7 +86,7 @@ def test_settings_and_commands_of_a_feature_that_is_not_there_are_refused(
     assert refused.returncode == 2
     assert f"No such option '--{name}'" in refused.stderr
     file = tmp_path / "podstead.toml"
-    file.write_text(f"{name} = {value}\n")
+    file.write_text(f'{name} = "{value}"\n')
     refused = run_command("start", "--config", str(file), environment=environment)
     assert refused.returncode == 2
     assert f"has the key '{name}', which is not a setting" in refused.stderr

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 import podstead.app.services
 from podstead.app.services import Services
-from podstead.authn.authenticate import RequestCredentials
+from podstead.authn.authenticate import CredentialScheme, RequestCredentials
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.features import Feature, WorkerFeature
@@ -16,14 +18,14 @@ AGENT = "urn:link:1"
 DOC = "/alice/private/doc"
 
 
-class Links:
+class Links(CredentialScheme):
     """Who knows the secret is the agent of the link."""
 
     def __init__(self) -> None:
         self.secrets = {"s1"}
 
     def applies_to(self, credentials: RequestCredentials) -> bool:
-        return not credentials.authorization and "?key=" in credentials.url
+        return "?key=" in credentials.url
 
     async def verify(self, credentials: RequestCredentials) -> Identity:
         if credentials.url.partition("?key=")[2] not in self.secrets:
@@ -33,8 +35,8 @@ class Links:
     async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
         assert identity == await self.verify(credentials)
 
-    def challenge(self, *, realm: str, claimed: bool) -> tuple[str, str] | None:
-        return None if claimed else ("Link", f'Link realm="{realm}"')
+    def challenges(self, *, realm: str, claimed: bool) -> Mapping[str, str]:
+        return {} if claimed else {"Link": f'Link realm="{realm}"'}
 
 
 class LinkFeature(Feature):

@@ -18,7 +18,12 @@ from tests.support.listeners import CERTIFICATE, KEY
 from tests.support.proxies import ADDRESS, BASE_64, RFC_9440, Place, haproxy, nginx, running_proxy
 from tests.support.server import ServerProcess
 
-pytestmark = [pytest.mark.needs("curl"), pytest.mark.needs("nginx"), pytest.mark.needs("haproxy")]
+pytestmark = [
+    pytest.mark.feature("webid_tls"),
+    pytest.mark.needs("curl"),
+    pytest.mark.needs("nginx"),
+    pytest.mark.needs("haproxy"),
+]
 
 PROXIES = {
     "nginx": (nginx, "pem-urlencoded"),

@@ -26,6 +26,8 @@ from tests.support.curl import curl
 from tests.support.listeners import CERTIFICATE, LISTENERS, MakeServer, client_tls
 from tests.support.server import DEADLINE_S, STUB_START, ServerProcess, running_server
 
+pytestmark = pytest.mark.feature("webid_tls")
+
 VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 WEB_ID = "https://alice.example/#me"
 

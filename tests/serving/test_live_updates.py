@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.client import Client, Pod, create_pod
 from tests.support.commands import invoke
+from tests.support.features import WEBID_TLS_OPTIONS
 from tests.support.listeners import CERTIFICATE, KEY, client_tls
 from tests.support.live_sockets import sockets_to, sockets_to_every_worker
 from tests.support.server import DEADLINE_S, ServerProcess, running_server
@@ -225,7 +226,7 @@ async def test_listeners_are_closed_when_the_server_stops_and_do_not_delay_it(
 
 @pytest.mark.parametrize(
     "listener",
-    [(), ("--webid-tls",), ("--sockets-port", "0"), ("--sockets-port", "0", "--webid-tls")],
+    [(), WEBID_TLS_OPTIONS, ("--sockets-port", "0"), ("--sockets-port", "0", *WEBID_TLS_OPTIONS)],
     ids=["https", "webid-tls", "sockets-port", "sockets-port and webid-tls"],
 )
 async def test_sockets_are_behind_tls_as_well(tmp_path: Path, listener: tuple[str, ...]) -> None:

@@ -191,7 +191,9 @@ CONFINED = (
 PR_MDWE_REFUSE_EXEC_GAIN of prctl(2). Kernels before 6.3 ignore it."""
 
 
-@pytest.mark.parametrize("webid_tls", ["", "webid-tls = true\n"])
+@pytest.mark.parametrize(
+    "webid_tls", ["", pytest.param("webid-tls = true\n", marks=pytest.mark.feature("webid_tls"))]
+)
 def test_what_the_unit_starts_serves_and_stops_in_time(
     tmp_path: Path, config: Path, webid_tls: str
 ) -> None:

@@ -14,6 +14,8 @@ LEFT_OUT = frozenset(os.environ.get(LEFT_OUT_VARIABLE, "").split(","))
 
 GIT_OPTIONS = () if "git" in LEFT_OUT else ("--git",)
 """Turns git on, where a server of a test that is about something else has it, too."""
+WEBID_TLS_OPTIONS = () if "webid_tls" in LEFT_OUT else ("--webid-tls",)
+"""Has the TLS listener request client certificates, likewise."""
 
 
 def features_of(item: pytest.Item) -> list[str]:

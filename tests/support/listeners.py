@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from tests.support.features import WEBID_TLS_OPTIONS
 from tests.support.server import Answer, ServerProcess
 
 MakeServer = Callable[..., ServerProcess]
@@ -14,7 +15,7 @@ TLS = Path(__file__).parent / "tls"
 CERTIFICATE, KEY = TLS / "certificate.pem", TLS / "key.pem"
 """Self-signed for ``localhost`` and of no use elsewhere."""
 _SSL = ("--ssl-cert", str(CERTIFICATE), "--ssl-key", str(KEY))
-LISTENERS = {"http": (), "https": _SSL, "webid-tls": (*_SSL, "--webid-tls")}
+LISTENERS = {"http": (), "https": _SSL, "webid-tls": (*_SSL, *WEBID_TLS_OPTIONS)}
 """The options of each."""
 
 

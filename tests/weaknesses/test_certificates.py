@@ -6,10 +6,14 @@ import contextlib
 import http.client
 from pathlib import Path
 
+import pytest
+
 from tests.support.certificates import Holder, holder, key_turtle, rsa_key
 from tests.support.client import Pod, create_pod
 from tests.support.listeners import CERTIFICATE, LISTENERS, client_tls
 from tests.support.server import DEADLINE_S, ServerProcess, running_server
+
+pytestmark = pytest.mark.feature("webid_tls")
 
 _OPTIONS = (*LISTENERS["webid-tls"], "--invalid-credentials-per-minute", "0")
 

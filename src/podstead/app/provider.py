@@ -166,7 +166,7 @@ class Provider:
     @cached_property
     def certificates(self) -> CertificateKeys | None:
         """The keys of client certificates; ``None`` if the server does not accept them."""
-        if not self.settings.webid_tls:
+        if self.services.client_certificates is None:
             return None
         return CertificateKeys(
             sources=self.services.profiles,

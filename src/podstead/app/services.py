@@ -81,8 +81,6 @@ from podstead.web.application import Application
 from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
 from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
 from podstead.web.body import BodyPace
-from podstead.web.certificate_forms import CertificateForm
-from podstead.web.client_certificates import ClientCertificates, ProxyField
 from podstead.web.description_endpoints import (
     FaviconEndpoint,
     RootEndpoint,
@@ -104,8 +102,8 @@ from podstead.web.uploads_endpoint import PLACE, UploadsEndpoint
 
 if TYPE_CHECKING:
     from podstead.app.provider import Provider
-    from podstead.authn.web_id_tls import WebIdTls
     from podstead.idp.passwords import PasswordHasher
+    from podstead.web.request import ClientCertificates
     from podstead.web.sign_in.authorization import ConsentExtension
 
 _BASIC_REACH = {"safe": EventScope.SAFE, "any": EventScope.ANY, "off": None}
@@ -319,31 +317,10 @@ class Services:
         return own_client(self.base_url)
 
     @cached_property
-    def web_id_tls(self) -> WebIdTls | None:
-        """Verifies client certificates; ``None`` if the server does not accept them."""
-        if not self.settings.webid_tls:
-            return None
-        from podstead.authn.certificates import CertificateRules
-        from podstead.authn.web_id_tls import WebIdTls
-
-        rules = CertificateRules(allow_loopback=is_loopback_url(self.base_url))
-        return WebIdTls(self.profiles, rules=rules, lookups=self.lookups)
-
-    @cached_property
     def client_certificates(self) -> ClientCertificates | None:
-        """Reads client certificates in requests; ``None`` if the server does not accept them."""
-        settings = self.settings
-        if not settings.webid_tls:
-            return None
-        header = settings.client_cert_header
-        form = CertificateForm(settings.client_cert_format)
-        return ClientCertificates(
-            authorities=self.authorities,
-            clock=self.clock,
-            base_url=self.base_url,
-            proxy_field=None if header is None else ProxyField(header.encode("ascii"), form),
-            origins=frozenset(settings.client_cert_origins),
-        )
+        """Finds client certificates in requests; ``None`` if they are ignored."""
+        found = (each.client_certificates for each in self.features)
+        return next((each for each in found if each is not None), None)
 
     @cached_property
     def authenticator(self) -> Authenticator:
@@ -357,7 +334,6 @@ class Services:
                 rules=self.event_rules,
                 linked=None if nostr is None else nostr.linked,
             ),
-            certificates=self.web_id_tls,
             schemes=self._credential_schemes,
             refinements=self._refinements,
         )

@@ -8,8 +8,8 @@ is decided in ``wac``.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
 
 from podstead.authn.credentials import (
     InvalidToken,
@@ -35,9 +35,6 @@ from podstead.core.identity import (
 from podstead.core.value import Value
 from podstead.nostr.http_auth import SignedRequest
 from podstead.storage.protocol import Store
-
-if TYPE_CHECKING:
-    from podstead.authn.web_id_tls import WebIdTls  # loaded where client certificates are valid
 
 _MAX_VERIFIED_TOKENS = 4096
 _MAX_RECALLED_BYTES = 1024
@@ -67,22 +64,34 @@ class RequestCredentials(Value):
     certificate: bytes | None = None
 
 
-class CredentialScheme(Protocol):
-    """A further kind of credentials, which may be anywhere in a request. A request must not be able
-    to act as two agents: a scheme leaves those with credentials of other kinds to them."""
+class CredentialScheme:
+    """A further kind of credentials.
 
-    def applies_to(self, credentials: RequestCredentials) -> bool:
-        """Whether the request has credentials of this kind."""
+    A request cannot act as two agents: its Authorization field decides if there is one, then the
+    first scheme that recognizes something else in the request, then the client certificate.
+    """
 
-    async def verify(self, credentials: RequestCredentials) -> Identity:
-        """The identity that they prove. Raises NotAuthenticated with ``invalid``, StorageError."""
+    is_certificate = False
+    """Whether the credentials are the client certificate of the request."""
+
+    def applies_to(self, credentials: RequestCredentials) -> bool:  # noqa: ARG002
+        """Whether a request without an Authorization field has credentials of this kind, such as a
+        parameter of its URL."""
+        return False
+
+    async def verify(self, credentials: RequestCredentials) -> Identity | None:
+        """The identity that they prove; ``None`` if they claim none. Raises NotAuthenticated with
+        ``invalid``, StorageError."""
+        raise NotImplementedError
 
     async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
         """Check that they have not been revoked since. Raises NotAuthenticated, StorageError."""
+        raise NotImplementedError
 
-    def challenge(self, *, realm: str, claimed: bool) -> tuple[str, str] | None:
-        """The name of the scheme and its challenge in responses with status 401, if it has one.
-        ``claimed`` is true for requests that a feature answers in place of the resource."""
+    def challenges(self, *, realm: str, claimed: bool) -> Mapping[str, str]:  # noqa: ARG002
+        """The challenges of responses with status 401, by the names of the schemes. ``claimed`` is
+        true for requests that a feature answers in place of the resource."""
+        return {}
 
 
 class Authenticator:
@@ -94,18 +103,19 @@ class Authenticator:
         pod_tokens: PodTokenVerifier,
         resource_tokens: AccessTokenVerifier,
         signed_requests: SignedRequestVerifier,
-        certificates: WebIdTls | None = None,
         schemes: Sequence[CredentialScheme] = (),
         refinements: Sequence[IdentityRefinement] = (),
     ) -> None:
-        """Without ``certificates``, client certificates are ignored. ``schemes`` are asked first,
-        in their order. ``refinements`` add to the identities of applications."""
-        self.schemes = schemes
+        """``schemes`` are those of features, and ``refinements`` add to the identities of
+        applications."""
+        self.elsewhere = tuple(each for each in schemes if not each.is_certificate)
+        """Those whose credentials are elsewhere than in the Authorization field or a
+        certificate."""
+        self._of_certificates = next((each for each in schemes if each.is_certificate), None)
         self._refinements = refinements
         self._pod_tokens = pod_tokens
         self._resource_tokens = resource_tokens
         self._signed_requests = signed_requests
-        self._certificates = certificates
 
     def recall(self, authorization: Sequence[bytes], proofs: Sequence[bytes]) -> Identity | None:
         """The identity that :meth:`authenticate` found for the same Authorization field, if it
@@ -123,13 +133,11 @@ class Authenticator:
         Raises NotAuthenticated with ``invalid`` for credentials that are not valid, and what
         :func:`~podstead.authn.credentials.read_credential` raises.
         """
-        for scheme in self.schemes:
-            if scheme.applies_to(credentials):
-                return await scheme.verify(credentials)
         credential = read_credential(credentials.authorization, credentials.proofs)
         match credential:
             case None:
-                return await self._by_certificate(credentials)
+                scheme = self._scheme_elsewhere(credentials)
+                return None if scheme is None else await scheme.verify(credentials)
             case UnverifiedDpop():
                 identity = await self._resource_tokens.verify_dpop(
                     credential,
@@ -163,16 +171,13 @@ class Authenticator:
         They may have expired meanwhile, because the request arrived in time. Raises
         NotAuthenticated.
         """
-        for scheme in self.schemes:
-            if scheme.applies_to(credentials):
-                return await scheme.check_again(credentials, identity)
         match read_credential(credentials.authorization, credentials.proofs):
             case UnverifiedEvent() as credential:
                 await self._signed_requests.check_again(credential, identity)
-            case None if credentials.certificate is not None and self._certificates is not None:
-                await self._certificates.check_again(
-                    credentials.certificate, identity, client_address=credentials.client_address
-                )
+            case None:
+                scheme = self._scheme_elsewhere(credentials)
+                if scheme is not None:
+                    await scheme.check_again(credentials, identity)
             case UnverifiedDpop(token):
                 await self._resource_tokens.check_again(token, "DPoP", credentials.client_address)
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
@@ -183,14 +188,13 @@ class Authenticator:
             now = await refined(identity, self._refinements)
             if now.limit != identity.limit:
                 raise NotAuthenticated("What the credentials are good for has changed meanwhile")
-        return None
 
-    async def _by_certificate(self, credentials: RequestCredentials) -> Identity | None:
-        if credentials.certificate is None or self._certificates is None:
-            return None
-        return await self._certificates.verify(
-            credentials.certificate, client_address=credentials.client_address
-        )
+    def _scheme_elsewhere(self, credentials: RequestCredentials) -> CredentialScheme | None:
+        """The scheme of a request without an Authorization field, if it has credentials."""
+        for scheme in self.elsewhere:
+            if scheme.applies_to(credentials):
+                return scheme
+        return None if credentials.certificate is None else self._of_certificates
 
 
 def _sequence_of_git(credentials: RequestCredentials) -> str | None:

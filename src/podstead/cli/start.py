@@ -39,7 +39,6 @@ COMMON_SETTINGS = (
     "simple-tokens",
     "idp",
     "idp-base-url",
-    "webid-tls",
     "trusted-proxy",
     "host-alias",
     "max-connections",
@@ -130,8 +129,6 @@ def summary(settings: Settings, *, pid: int) -> str:
     lines |= {"pods": _pods(settings), "tokens": _tokens(settings)}
     if settings.idp:
         lines["accounts"] = f"sign in at {settings.issuer}/idp/login"
-    if settings.webid_tls:
-        lines["webid-tls"] = "clients can authenticate with certificates"
     for feature in features():
         lines |= feature.summary(settings)
     facts = "\n".join(f"  {name:<10} {fact}" for name, fact in lines.items())

@@ -19,7 +19,6 @@ def check_together(settings: Settings) -> None:
     """Raises StartRefused for settings that contradict one another."""
     _check_tls(settings)
     _check_redirects(settings)
-    _check_client_certificates(settings)
     _check_token_secrets(settings)
     _check_sockets(settings)
     _check_two_factor(settings)
@@ -82,27 +81,6 @@ def _check_tls(settings: Settings) -> None:
     if (settings.ssl_cert is None) != (settings.ssl_key is None):
         given, missing = ("cert", "key") if settings.ssl_cert else ("key", "cert")
         raise StartRefused(f"ssl-{given} is set without ssl-{missing}. Set both or neither.")
-
-
-def _check_client_certificates(settings: Settings) -> None:
-    if settings.client_cert_header is None:
-        if settings.webid_tls and not settings.uses_tls:
-            raise StartRefused(
-                "webid-tls is on without ssl-cert and ssl-key, so clients cannot present a "
-                "certificate. Set both, or use --client-cert-header to name the header in which a "
-                "trusted proxy forwards certificates."
-            )
-        return
-    if not settings.webid_tls:
-        raise StartRefused(
-            "client-cert-header is set without webid-tls, so the server would ignore certificates. "
-            "Add --webid-tls, or remove client-cert-header."
-        )
-    if not settings.trusted_proxies:
-        raise StartRefused(
-            "client-cert-header is set without trusted-proxy, so the server would ignore the "
-            "header. Set --trusted-proxy to the address of your proxy."
-        )
 
 
 def _check_sockets(settings: Settings) -> None:

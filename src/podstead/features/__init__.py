@@ -39,11 +39,20 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.storage.schema import Schema
     from podstead.wac.gate import AccessRestriction
     from podstead.web.pages.rendering import NavigationRow
+    from podstead.web.request import ClientCertificates
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
     from podstead.web.sign_in.authorization import ConsentExtension
 
-SHIPPED: Final = ("access_limits", "acme", "git", "importers", "legacy_notifications", "watch")
+SHIPPED: Final = (
+    "access_limits",
+    "acme",
+    "git",
+    "importers",
+    "legacy_notifications",
+    "watch",
+    "webid_tls",
+)
 """The features in this folder. One whose folder was removed is not there, and nothing else
 changes."""
 
@@ -166,6 +175,9 @@ class WorkerFeature:
     credentials: Sequence[CredentialScheme] = ()
     """Further ways to authenticate the sender of a request."""
 
+    client_certificates: ClientCertificates | None = None
+    """Finds the client certificates of requests, which one of ``credentials`` verifies."""
+
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""
 
@@ -232,6 +244,11 @@ class Feature:
         """Lines of the summary that ``podstead start`` prints, by their first word."""
         return {}
 
+    def client_certificate_setting(self, settings: Settings) -> str | None:
+        """The name of the setting for which the server requests certificates from TLS clients;
+        ``None`` if it does not request any for this feature."""
+        return None
+
     def ports(self, settings: Settings) -> Sequence[int]:
         """The TCP ports that the feature opens."""
         return ()
@@ -278,6 +295,13 @@ def features() -> Sequence[Feature]:
 
             register_schema(feature.schema)
     return tuple(found)
+
+
+def client_certificate_setting(settings: Settings) -> str | None:
+    """The name of the setting for which the server requests certificates from TLS clients, if it
+    does."""
+    found = (each.client_certificate_setting(settings) for each in features())
+    return next((each for each in found if each is not None), None)
 
 
 def folders() -> Sequence[DataFolder]:

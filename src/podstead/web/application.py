@@ -50,13 +50,18 @@ from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
 from podstead.web.authority import Authorities, FormerHost
 from podstead.web.body import BodyPace, RecheckedBody, RequestReceiver
-from podstead.web.client_certificates import ClientCertificates
 from podstead.web.codes import WebCodes
 from podstead.web.content_coding import apply_content_coding
 from podstead.web.cors import CorsPolicy, cors_headers
 from podstead.web.errors import refusal
 from podstead.web.limits import InvalidCredentialLimit, address_key
-from podstead.web.request import Request, path_of, read_request, with_checked_content
+from podstead.web.request import (
+    ClientCertificates,
+    Request,
+    path_of,
+    read_request,
+    with_checked_content,
+)
 from podstead.web.request_counts import OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
 from podstead.web.request_ids import RequestIds, id_field, peer_of
 from podstead.web.resource_responses import options_response
@@ -403,7 +408,7 @@ class Application:
         if (
             not fields.authorization
             and request.certificate is None
-            and not self._authenticator.schemes
+            and not self._authenticator.elsewhere
         ):
             return None
         known = self._authenticator.recall(fields.authorization, fields.proofs)

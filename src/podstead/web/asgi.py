@@ -76,3 +76,11 @@ class HeaderFields:
 
     def __contains__(self, name: bytes) -> bool:
         return name in self._fields
+
+
+def certificate_of_connection(scope: Scope) -> str | None:
+    """The client certificate of the connection (ASGI TLS extension: PEM, the client's own first),
+    used or not; ``None`` if the client presented none."""
+    tls = scope.get("extensions", {}).get("tls")
+    chain = tls.get("client_cert_chain") if tls else None
+    return next(iter(chain)) if chain else None

@@ -82,9 +82,7 @@ class AuthenticateChallenges:
         if claimed and self.passwords:
             schemes["Basic"] = f'Basic realm="{self.realm}", charset="UTF-8"'
         for each in self.schemes:
-            challenge = each.challenge(realm=self.realm, claimed=claimed)
-            if challenge is not None:
-                schemes[challenge[0]] = challenge[1]
+            schemes |= each.challenges(realm=self.realm, claimed=claimed)
         if error.invalid and error.scheme in schemes:
             schemes[error.scheme] += f', error="{error.error}", error_description="{error}"'
         return [(b"www-authenticate", value.encode("ascii")) for value in schemes.values()]

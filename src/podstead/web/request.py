@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
 from podstead.core.conditional import UNCONDITIONAL, Conditions
@@ -13,8 +15,6 @@ from podstead.core.operation import Operation, RequestBody
 from podstead.web.asgi import HeaderFields, Receive, Scope
 from podstead.web.authority import Authorities
 from podstead.web.body import AsgiBody, BodyPace, SignedContent
-from podstead.web.certificate_forms import PresentedCertificate
-from podstead.web.client_certificates import ClientCertificates
 from podstead.web.codes import WebCodes
 from podstead.web.content_coding import if_none_match
 
@@ -24,6 +24,23 @@ MAX_UNUSED_BYTES = 64 * 1024
 _CONDITIONAL = frozenset(
     {b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since"}
 )
+
+
+class PresentedCertificate(Protocol):
+    """A client certificate as received, whose key the sender has proven to have."""
+
+    def der(self) -> bytes:
+        """The certificate in DER. Raises NotAuthenticated if it cannot be decoded."""
+
+
+class ClientCertificates(Protocol):
+    """Finds the client certificates of requests."""
+
+    def of(
+        self, scope: Scope, fields: HeaderFields, *, peer: str, host: str
+    ) -> PresentedCertificate | None:
+        """The certificate that may authenticate the request; ``None`` without any. ``host`` is the
+        requested host."""
 
 
 class Request(msgspec.Struct, frozen=True):

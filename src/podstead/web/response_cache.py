@@ -25,8 +25,7 @@ from typing import NamedTuple, Protocol
 
 from podstead.core.clock import Clock
 from podstead.core.errors import StorageError
-from podstead.web.asgi import Scope
-from podstead.web.client_certificates import certificate_of_connection
+from podstead.web.asgi import Scope, certificate_of_connection
 from podstead.web.response import Response
 
 _OVERHEAD_BYTES = 2048

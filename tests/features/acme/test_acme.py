@@ -26,6 +26,7 @@ from podstead.features.acme.certificates import (
     answering_challenges,
     host_names,
 )
+from tests.support.features import WEBID_TLS_OPTIONS
 from tests.support.listeners import CERTIFICATE
 from tests.support.pebble import Authority, running_pebble
 from tests.support.proxies import free_port
@@ -79,7 +80,7 @@ def is_shown_another(port: int, than: x509.Certificate) -> bool:
 
 
 @pytest.mark.needs("pebble")
-@pytest.mark.parametrize("more", [(), ("--webid-tls", "--sockets-port", "0")])
+@pytest.mark.parametrize("more", [(), (*WEBID_TLS_OPTIONS, "--sockets-port", "0")])
 def test_a_server_gets_its_certificate_at_its_first_start_and_a_new_one_in_time(
     authority: Authority, tmp_path: Path, more: tuple[str, ...]
 ) -> None:

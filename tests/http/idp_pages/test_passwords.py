@@ -128,6 +128,7 @@ async def test_where_nothing_stays_nothing_is_listed(browser: Browser) -> None:
     assert STAYS not in page.text
 
 
+@pytest.mark.feature("webid_tls")
 async def test_what_a_new_password_does_not_end_is_listed_with_a_way_to_end_each(
     start: Start, settings: Settings, clock: FakeClock
 ) -> None:

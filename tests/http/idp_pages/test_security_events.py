@@ -164,6 +164,7 @@ async def test_what_another_passkey_has_signed_in_goes_on(
     assert (await whole_account(other)).path == SECURITY
 
 
+@pytest.mark.feature("webid_tls")
 async def test_certificates_are_reported_as_well(start: Start, clock: FakeClock) -> None:
     server = await start(
         clock=clock, idp=True, webid_tls=True, trusted_proxies=(), client_cert_header=None

@@ -344,10 +344,12 @@ def _certificate(keys: ServerKeys) -> str:
     return keys.context.connection().handshake().server_certificate or ""
 
 
-@pytest.fixture(params=[False, True])
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.feature("webid_tls"))])
 def files(tmp_path: Path, request: pytest.FixtureRequest) -> Files:
     certificate, key = holder(key=rsa_key(0)).write(tmp_path)
-    settings = Settings(ssl_cert=certificate, ssl_key=key, webid_tls=request.param)
+    settings = Settings(ssl_cert=certificate, ssl_key=key)
+    if request.param:
+        settings = settings.with_values(webid_tls=True)
     return Files(tmp_path, settings)
 
 

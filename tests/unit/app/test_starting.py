@@ -60,6 +60,8 @@ print(json.dumps([gc.isenabled(), len(gc.get_objects()), gc.get_freeze_count()])
 _BEFORE_THE_FIRST_REQUEST = {"podstead.app.adapters.profile_index"}
 _OPTIONAL = {"podstead.app.adapters.open_telemetry"}
 """Loaded before workers start if traces are wanted."""
+if "webid_tls" in LEFT_OUT:  # then no listener requests certificates
+    _OPTIONAL |= {"podstead.app.process.tls.engine", "podstead.app.process.tls.terminator"}
 _OF_COMMANDS = {
     "importlib.metadata",
     "podstead.features.git.data_root",
@@ -103,13 +105,16 @@ def loaded() -> frozenset[str]:
     """What a server with everything switched on has in memory when it begins to answer."""
     return _loaded_by(
         idp=True,
-        webid_tls=True,
         database=DATABASE,
         bodies="s3://bucket/pods",
         **{
             name: value
-            for name, value in (("git", True), ("acme_email", "me@pods.example"))
-            if name.partition("_")[0] not in LEFT_OUT
+            for name, feature, value in (
+                ("git", "git", True),
+                ("acme_email", "acme", "me@pods.example"),
+                ("webid_tls", "webid_tls", True),
+            )
+            if feature not in LEFT_OUT
         },
         sockets_port=0,
         mail=MAIL,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.authn.certificates import CertificateRules, InvalidCertificate, read_claim
 from podstead.authn.credentials import UnverifiedEvent
 from podstead.authn.event_uses import EventVerifier
 from podstead.authn.resource_tokens import SLOT_S, DpopNonces
@@ -19,7 +18,6 @@ from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.nostr import bip340
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.http_auth import SignedRequest
-from podstead.x509.certificate import Certificate, RsaKey
 from tests.support.clock import FakeClock
 from tests.support.nostr import NostrKey, packed
 from tests.support.signing import Signer
@@ -280,69 +278,3 @@ def test_clients_that_send_proofs_without_a_nonce_get_one() -> None:
     following = known.current()
     assert following != now
     assert known.to_give([proof(now)]) == following
-
-
-# --- certificates ------------------------------------------------------------------------------
-#
-# What a certificate must satisfy before any document is read (A-161, A-162, A-165, A-166).
-# Certificates as values: some cannot be made with libraries that mean well.
-
-
-WEB_ID = "https://pods.example/alice/#me"
-MODULUS = (1 << 2047) + 1
-GOOD = Certificate(
-    uris=(WEB_ID,),
-    not_before_s=1000,
-    not_after_s=2000,
-    key=RsaKey(MODULUS, 65537),
-    key_digest=b"digest",
-)
-RULES = CertificateRules()
-
-
-def test_a_good_certificate_claims_its_webids() -> None:
-    claim = read_claim(GOOD, now_s=1500, rules=RULES)
-    assert claim is not None
-    assert (claim.web_ids, claim.key, claim.expires_s) == ((WEB_ID,), GOOD.key, 2060)
-    assert read_claim(replace(GOOD, uris=("urn:x",), key=None), now_s=9999, rules=RULES) is None
-
-
-@pytest.mark.parametrize("exponent", [-3, 0, 1, 2, 65536])
-def test_an_exponent_is_odd_and_at_least_3(exponent: int) -> None:
-    """A-165."""
-    bad = replace(GOOD, key=RsaKey(MODULUS, exponent))
-    with pytest.raises(InvalidCertificate, match="its key is malformed"):
-        read_claim(bad, now_s=1500, rules=RULES)
-    assert read_claim(replace(GOOD, key=RsaKey(MODULUS, 3)), now_s=1500, rules=RULES)
-
-
-@pytest.mark.parametrize(("bits", "good"), [(2047, False), (2048, True)])
-def test_a_key_has_at_least_so_many_bits(bits: int, good: bool) -> None:
-    """A-165: those that its modulus really has."""
-    certificate = replace(GOOD, key=RsaKey((1 << (bits - 1)) + 1, 3))
-    if good:
-        assert read_claim(certificate, now_s=1500, rules=RULES)
-        return
-    with pytest.raises(InvalidCertificate, match="its key is too short"):
-        read_claim(certificate, now_s=1500, rules=RULES)
-
-
-def test_names_of_any_case_are_claims() -> None:
-    """A-161: who names somebody is not taken for nobody."""
-    assert read_claim(replace(GOOD, uris=("HTTPS://pods.example/",)), now_s=1500, rules=RULES)
-    for name in ("http:", "Http://pods.example/"):
-        with pytest.raises(InvalidCertificate, match="it names no WebID that can be used"):
-            read_claim(replace(GOOD, uris=(name,)), now_s=1500, rules=RULES)
-
-
-def test_plain_http_is_for_this_machine() -> None:
-    """A-162."""
-    for name, good in (("http://localhost:3000/#me", True), ("http://pods.example/#me", False)):
-        certificate = replace(GOOD, uris=(name,))
-        for allowed in (False, True):
-            rules = CertificateRules(allow_loopback=allowed)
-            if good and allowed:
-                assert read_claim(certificate, now_s=1500, rules=rules)
-                continue
-            with pytest.raises(InvalidCertificate, match="names no WebID"):
-                read_claim(certificate, now_s=1500, rules=rules)

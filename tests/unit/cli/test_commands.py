@@ -224,8 +224,9 @@ def test_the_summary_says_whether_git_is_enabled() -> None:
     )
 
 
+@pytest.mark.feature("webid_tls")
 def test_the_summary_says_whether_client_certificates_are_accepted() -> None:
-    settings = Settings(base_url="https://pods.example", webid_tls=True)
+    settings = Settings(base_url="https://pods.example").with_values(webid_tls=True)
     line = "  webid-tls  clients can authenticate with certificates"
     assert line in summary(settings, pid=1).splitlines()
 

@@ -328,11 +328,6 @@ def test_a_switch_that_says_neither_is_refused() -> None:
         ("workers", "65"),
         ("workers", "automatic"),
         ("heartbeat_s", "3601"),
-        ("client_cert_header", "Client Cert"),
-        ("client_cert_header", ""),
-        ("client_cert_header", "Authorization"),
-        ("client_cert_format", "der"),
-        ("client_cert_origins", "app.example"),
     ],
 )
 def test_values_that_cannot_be_used_are_refused(setting: str, text: str) -> None:
@@ -503,32 +498,6 @@ def test_reads_are_redirected_to_s3_only() -> None:
 )
 def test_sockets_have_an_address(given: dict[str, OptionValue], address: str) -> None:
     assert read(given).sockets_base_url == address
-
-
-PROXY: dict[str, OptionValue] = {"trusted_proxies": ("10.0.0.1",)}
-
-
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ({"webid_tls": True}, "webid-tls is on without ssl-cert and ssl-key"),
-        ({"webid_tls": True, **PROXY}, "webid-tls is on without ssl-cert and ssl-key"),
-        ({"client_cert_header": "Client-Cert", **PROXY}, "is set without webid-tls"),
-        (
-            {"webid_tls": True, "client_cert_header": "Client-Cert"},
-            "is set without trusted-proxy",
-        ),
-    ],
-)
-def test_client_certificates_come_from_somewhere_that_is_believed(
-    given: dict[str, OptionValue], sentence: str
-) -> None:
-    """A-160."""
-    assert sentence in refusal(given)
-    header: dict[str, OptionValue] = {"webid_tls": True, "client_cert_header": "Client-Cert"}
-    assert read({**header, **PROXY}).client_cert_header == "client-cert"
-    files: dict[str, OptionValue] = {"ssl_cert": "c.pem", "ssl_key": "k.pem", "webid_tls": True}
-    assert read(files).webid_tls
 
 
 def test_the_terms_are_read_with_the_settings(tmp_path: Path) -> None:

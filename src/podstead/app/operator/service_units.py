@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from podstead.config import Settings, StartRefused
-from podstead.features import features
+from podstead.features import client_certificate_setting, features
 
 UNITS: Final = Path("/etc/systemd/system")
 ACCOUNTS: Final = Path("/etc/sysusers.d")
@@ -132,7 +132,7 @@ def _values(plan: ServicePlan) -> dict[str, str]:
         "keep": KEEP,
         "capabilities": "CAP_NET_BIND_SERVICE" if is_privileged else "",
         # The listener for client certificates creates callbacks in memory that can be executed.
-        "executable": "" if settings.webid_tls else "MemoryDenyWriteExecute=yes",
+        "executable": "" if client_certificate_setting(settings) else "MemoryDenyWriteExecute=yes",
         "home": "no" if in_homes else "yes",
     }
 

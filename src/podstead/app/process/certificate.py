@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from podstead.config import Settings, StartRefused
+from podstead.features import client_certificate_setting
 
 if TYPE_CHECKING:
     from podstead.app.process.tls.engine import ServerContext
@@ -141,7 +142,8 @@ def prepare_keys(settings: Settings) -> ServerKeys | None:
     if pair is None:
         return None
     for_sockets = None if settings.sockets_port is None else server_context(pair)
-    if not settings.webid_tls:
+    asking = client_certificate_setting(settings)
+    if asking is None:
         return ServerKeys(pair.content_hash, pair=pair, socket_context=for_sockets)
     from podstead.app.process.tls.engine import ServerContext, TlsFailed
 
@@ -152,7 +154,7 @@ def prepare_keys(settings: Settings) -> ServerKeys | None:
     except TlsFailed as error:
         raise StartRefused(
             f"ssl-cert {settings.ssl_cert} and ssl-key {settings.ssl_key} cannot be used with "
-            f"webid-tls ({error}). Supply a certificate for a key of a common type and size."
+            f"{asking} ({error}). Supply a certificate for a key of a common type and size."
         ) from error
     finally:
         pair.forget()

@@ -18,7 +18,7 @@ from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.app.monitoring import observability
 from podstead.app.process.loading import without_collection
 from podstead.config import Settings
-from podstead.features import features
+from podstead.features import client_certificate_setting, features
 from podstead.outbound.mail import MailKind
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.migrations import read_migrations
@@ -51,9 +51,6 @@ _FOR_SOCKETS = ("podstead.app.process.sockets.listener",)
 _FOR_CLIENT_CERTIFICATES = (
     "podstead.app.process.tls.engine",
     "podstead.app.process.tls.terminator",
-    "podstead.app.process.tls.terminator",
-    "podstead.authn.certificates",
-    "podstead.authn.web_id_tls",
 )
 
 
@@ -96,7 +93,7 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield "podstead.storage.postgresql"
     if isinstance(settings.bodies, S3Location):
         yield "podstead.storage.blobs.s3"
-    if settings.webid_tls:
+    if client_certificate_setting(settings) is not None:
         yield from _FOR_CLIENT_CERTIFICATES
     if settings.sockets_port is not None:
         yield from _FOR_SOCKETS

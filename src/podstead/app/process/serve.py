@@ -52,6 +52,7 @@ from podstead.app.process.worker import (
 )
 from podstead.config import Settings
 from podstead.core.messages import counted
+from podstead.features import client_certificate_setting
 
 
 class ExitReason(Enum):
@@ -100,7 +101,7 @@ def serve(
     multiprocessing.set_start_method("fork", force=True)
     reports, report = multiprocessing.Pipe(duplex=False)
     with ExitStack() as held:
-        front = held.enter_context(_front(keys))
+        front = held.enter_context(_front(settings, keys))
         context = WorkerContext(settings, factory, listening, report, front, admin)
         if keys is not None:
             context.socket_context = keys.socket_context
@@ -141,11 +142,11 @@ handshake takes two round trips."""
 
 
 @contextmanager
-def _front(keys: ServerKeys | None) -> Iterator[TlsFrontend | None]:
+def _front(settings: Settings, keys: ServerKeys | None) -> Iterator[TlsFrontend | None]:
     if keys is None or keys.context is None:
         yield None
         return
-    with private_folder("webid-tls") as folder:
+    with private_folder(client_certificate_setting(settings) or "") as folder:
         yield TlsFrontend(keys.context, folder)
 
 

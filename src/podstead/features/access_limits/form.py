@@ -106,7 +106,8 @@ class LimitForm:
     ) -> Markup:
         """The fields of the form with the id ``form``. ``chosen`` is the present limit, ``None``
         for everything; ``asked`` is what the application asks for. Raises StorageError."""
-        current = chosen or (everything(pod) if asked is None else asked)
+        everything_now = everything(pod)
+        current = chosen or (everything_now if asked is None else asked)
         places = {each.path: each for each in current.places}
         tree = await self.tree(pod)
         shown = set(_paths(tree))
@@ -128,9 +129,9 @@ class LimitForm:
                     each: chosen is None or any(each in place.actions for place in current.places)
                     for each in ACTIONS
                 },
-                shared=bool(current.shared),
-                rules=chosen is not None and current.rules,
-                apps=chosen is not None and current.apps,
+                shared=current is not everything_now and bool(current.shared),
+                rules=current is not everything_now and current.rules,
+                apps=current is not everything_now and current.apps,
                 until="" if ends_s is None or ends_s <= now_s else _day_of(ends_s),
                 today=_day_of(now_s),
             )

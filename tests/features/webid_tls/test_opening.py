@@ -9,7 +9,7 @@ from cryptography import x509
 
 from podstead.config import Settings
 from podstead.storage.sqlite.store import SqliteStore
-from tests.http.certificates.world import (
+from tests.features.webid_tls.world import (
     DISABLED,
     NO_KEY,
     PRIVATE,

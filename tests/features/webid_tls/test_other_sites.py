@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.http.certificates.world import (
+from tests.features.webid_tls.world import (
     MISNAMED,
     NO_DOCUMENT,
     NO_KEY,

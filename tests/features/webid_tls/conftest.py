@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.http.certificates.world import World, prepared
+from tests.features.webid_tls.world import World, prepared
+from tests.http.idp_pages import conftest as idp_pages
 from tests.support.application import Start
 from tests.support.clock import FakeClock
 from tests.support.provider import Provider, running_provider
+
+browser, new_browser = idp_pages.browser, idp_pages.new_browser
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from urllib.parse import quote
 import pytest
 
 from podstead.config.settings import settings_table
-from podstead.web.certificate_forms import CertificateForm
-from tests.http.certificates.world import (
+from podstead.features.webid_tls.presented import CertificateForm
+from tests.features.webid_tls.world import (
     EXPIRED,
     NO_CERTIFICATE,
     NO_FORM,

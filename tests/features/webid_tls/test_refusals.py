@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import ExtensionOID
 
-from tests.http.certificates.world import (
+from tests.features.webid_tls.world import (
     EARLY,
     EXPIRED,
     NO_CERTIFICATE,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.authn.web_id_tls import NEGATIVE_S, POSITIVE_S, WebIdTls
+from podstead.authn.authenticate import RequestCredentials
 from podstead.core.identity import Identity
-from tests.http.certificates.world import (
+from podstead.features.webid_tls.verification import NEGATIVE_S, POSITIVE_S, WebIdTls
+from tests.features.webid_tls.world import (
     EXPIRED,
     NO_KEY,
     PRIVATE,
@@ -26,9 +27,9 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     seen: list[bytes] = []
     verify = WebIdTls.verify
 
-    async def noting(self: WebIdTls, der: bytes, *, client_address: str) -> Identity | None:
-        seen.append(der)
-        return await verify(self, der, client_address=client_address)
+    async def noting(self: WebIdTls, credentials: RequestCredentials) -> Identity | None:
+        seen.append(credentials.certificate or b"")
+        return await verify(self, credentials)
 
     monkeypatch.setattr(WebIdTls, "verify", noting)
     return seen

@@ -15,12 +15,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, TypeAlias
 
-from podstead.authn.certificates import (
-    CertificateClaim,
-    CertificateRules,
-    InvalidCertificate,
-    read_claim,
-)
+from podstead.authn.authenticate import CredentialScheme, RequestCredentials
+from podstead.authn.claims import is_usable_address
 from podstead.authn.web_ids import (
     OWN_LIMITS,
     STALE_S,
@@ -35,7 +31,7 @@ from podstead.core.errors import NotAuthenticated, RemoteUnavailable
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.rdf.graph import Graph
 from podstead.rdf.rsa_keys import StatedRsaKey, stated_rsa_keys
-from podstead.x509.certificate import Certificate, MalformedCertificate, read_certificate
+from podstead.x509.certificate import Certificate, MalformedCertificate, RsaKey, read_certificate
 
 POSITIVE_S: Final = 300
 NEGATIVE_S: Final = 30
@@ -50,8 +46,61 @@ _BYTES_OF_A_CERTIFICATE: Final = 2048
 _BYTES_OF_A_NAME: Final = 64
 """The overhead of a name besides its characters: a certificate can contain thousands of short
 ones."""
+MAX_NAMES: Final = 5
+SKEW_S: Final = 60
+_SCHEMES: Final = ("https:", "http:")
+MIN_RSA_KEY_BITS = 2048
+"""Shorter keys might be broken (NIST SP 800-131A, section 3)."""
 
 StatedRsaKeys: TypeAlias = frozenset[StatedRsaKey]
+
+
+class InvalidCertificate(Exception):
+    """The certificate does not prove its WebID; ``str()`` is a fixed public reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateClaim:
+    """What a valid certificate claims: that one of these WebIDs has the key."""
+
+    web_ids: tuple[str, ...]
+    """At least one."""
+    key: RsaKey
+    key_digest: bytes
+    expires_s: int
+    """Unix time at which it expires."""
+
+
+def claimed_names(certificate: Certificate) -> tuple[str, ...]:
+    """The first http(s) names of a certificate, in any form. A certificate without any is not
+    treated as credentials, whatever else it is for (A-161)."""
+    return tuple(uri for uri in certificate.uris if uri.lower().startswith(_SCHEMES))[:MAX_NAMES]
+
+
+def read_claim(
+    certificate: Certificate, *, now_s: int, allow_loopback: bool = False
+) -> CertificateClaim | None:
+    """The claim of a certificate; ``None`` if it has none. With ``allow_loopback``, WebIDs may have
+    plain http on this machine (A-162). Raises InvalidCertificate."""
+    names = claimed_names(certificate)
+    if not names:
+        return None
+    key = certificate.key
+    if key is None:
+        raise InvalidCertificate("unsupported key type")
+    if key.modulus.bit_length() < MIN_RSA_KEY_BITS:
+        raise InvalidCertificate("its key is too short")
+    if key.exponent < 3 or key.exponent % 2 == 0:
+        raise InvalidCertificate("its key is malformed")
+    if now_s < certificate.not_before_s - SKEW_S:
+        raise InvalidCertificate("it is not valid yet")
+    expires_s = certificate.not_after_s + SKEW_S
+    if now_s >= expires_s:
+        raise InvalidCertificate("it has expired")
+    usable = tuple(name for name in names if is_usable_address(name, allow_loopback=allow_loopback))
+    if not usable:
+        raise InvalidCertificate("it names no WebID that can be used")
+    return CertificateClaim(usable, key, certificate.key_digest, expires_s)
 
 
 def require_holder(web_id: str, holders: Collection[str]) -> str:
@@ -96,32 +145,34 @@ class _Foreign:
         return True
 
 
-class WebIdTls:
+class WebIdTls(CredentialScheme):
     """Verifies client certificates against the documents of their WebIDs."""
 
+    is_certificate = True
+
     def __init__(
-        self, sources: ProfileSources, *, rules: CertificateRules, lookups: LookupLimits
+        self, sources: ProfileSources, *, lookups: LookupLimits, allow_loopback: bool
     ) -> None:
         self._clock = sources.clock
         self._documents = WebIdDocuments(sources, extract=_keys_of, weigh=_weight)
-        self._rules = rules
+        self._allow_loopback = allow_loopback
         self._lookups = lookups
         self._read = BoundedCache[bytes, Certificate](CACHE_BYTES)
         self._foreign = BoundedCache[tuple[str, bytes], _Foreign](CACHE_CHARACTERS)
 
-    async def verify(self, der: bytes, *, client_address: str) -> Identity | None:
-        """The identity that a certificate proves; ``None`` if it claims none (A-161).
-
-        ``der`` is the certificate whose key the sender has proven to have. Raises NotAuthenticated.
-        """
+    async def verify(self, credentials: RequestCredentials) -> Identity | None:
+        """The identity that a certificate proves; ``None`` if it claims none (A-161). Raises
+        NotAuthenticated."""
         now_s = self._clock.now_ms() // 1000
-        return await self._verify(self._certificate(der), client_address, now_s=now_s)
+        certificate = self._certificate(credentials)
+        return await self._verify(certificate, credentials.client_address, now_s=now_s)
 
-    async def check_again(self, der: bytes, identity: Identity, *, client_address: str) -> None:
+    async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
         """Check that a certificate still proves an identity, even if it has expired meanwhile.
         Raises NotAuthenticated."""
-        certificate = self._certificate(der)
-        now = await self._verify(certificate, client_address, now_s=certificate.not_after_s)
+        certificate = self._certificate(credentials)
+        address, now_s = credentials.client_address, certificate.not_after_s
+        now = await self._verify(certificate, address, now_s=now_s)
         if now is None or now.iri != identity.iri:  # it may name others that still have the key
             raise _refused("the WebID's document does not name its key")
 
@@ -129,7 +180,7 @@ class WebIdTls:
         self, certificate: Certificate, client_address: str, *, now_s: int
     ) -> Identity | None:
         try:
-            claim = read_claim(certificate, now_s=now_s, rules=self._rules)
+            claim = read_claim(certificate, now_s=now_s, allow_loopback=self._allow_loopback)
             if claim is None:
                 return None
             agent, fresh_until_ms = await self._holder(claim, client_address)
@@ -143,7 +194,8 @@ class WebIdTls:
             may_state_identity=True,
         )
 
-    def _certificate(self, der: bytes) -> Certificate:
+    def _certificate(self, credentials: RequestCredentials) -> Certificate:
+        der = credentials.certificate or b""
         digest = sha256(der).digest()
         known = self._read.get(digest)
         if known is None:
