@@ -266,7 +266,7 @@ class ProviderPages:
     @cached_property
     def own_account(self) -> OwnAccountPages:
         """What the pages show of a person's account."""
-        return OwnAccountPages(self.site, self.account)
+        return OwnAccountPages(self.site, self.account, self._services.consent)
 
     def _console_pages(self) -> tuple[object, ...]:
         """The console, and pages for people without a session."""

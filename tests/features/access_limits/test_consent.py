@@ -47,7 +47,9 @@ async def reach(server: Server, token: str) -> Mapping[str, int]:
 
 
 @pytest.mark.usefixtures("documents")
-async def test_everything_is_the_default(pages_server: Server, browser: Browser, notes: App) -> None:
+async def test_everything_is_the_default(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
     await sign_in(browser)
     page = await browser.get(notes.request(prompt="consent"))
     tokens = await notes.tokens(await allow(browser, page))

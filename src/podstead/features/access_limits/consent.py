@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.features.access_limits.enforcement import (
+    PAGE,
     LimitStore,
     StoredLimit,
     client_key,
@@ -32,7 +33,9 @@ from podstead.idp.oauth.messages import Parameters
 from podstead.idp.records import Account, AuthorizationRequest, Client
 from podstead.storage.records import Record
 from podstead.web.forms import FormSubmission
-from podstead.web.pages.request import PageRequest
+from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.templates import load_templates
+from podstead.web.sign_in.authorization import ClientTerms
 
 _METADATA: Final[Mapping[str, object]] = {
     "authorization_details_types_supported": [DETAILS_TYPE],
@@ -131,6 +134,27 @@ class LimitConsent:
         )
         key = client_key(account.web_id, client.client_id)
         return await self.limits.putting(key, stored, account.account_id)
+
+    async def shown(self, person: Person, client_ids: Iterable[str]) -> Mapping[str, ClientTerms]:
+        """What each client may do, with the link to the page that changes it. Raises
+        StorageError."""
+        found = {}
+        for client_id in client_ids:
+            key = client_key(person.web_id, client_id)
+            stored = await self.limits.find(key)
+            limit = None if stored is None else stored.value.limit
+            found[client_id] = ClientTerms(
+                self._rendered("application.html", limit, address=f"{PAGE}/{key}"),
+                are_limited=limit is not None,
+            )
+        if person.pods:
+            found[""] = ClientTerms(self._rendered("below.html", None, address=PAGE))
+        return found
+
+    def _rendered(self, template: str, limit: Limit | None, *, address: str) -> Markup:
+        described = None if limit is None else self.form.described(limit)
+        found = load_templates().get_template(f"pods/access_limits/{template}")
+        return Markup(found.render(described=described, address=address))  # noqa: S704 - it escapes
 
     async def _present(self, page: PageRequest, pending: PendingAuthorization) -> Limit | None:
         account = page.owner().account

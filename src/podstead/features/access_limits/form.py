@@ -102,10 +102,12 @@ class LimitForm:
         chosen: Limit | None,
         asked: Limit | None = None,
         own_folder: str | None = None,
+        with_identity: bool = False,
         now_s: int,
     ) -> Markup:
         """The fields of the form with the id ``form``. ``chosen`` is the present limit, ``None``
-        for everything; ``asked`` is what the application asks for. Raises StorageError."""
+        for everything; ``asked`` is what the application asks for. The page of consent has the box
+        for statements of identity itself. Raises StorageError."""
         everything_now = everything(pod)
         current = chosen or (everything_now if asked is None else asked)
         places = {each.path: each for each in current.places}
@@ -132,6 +134,8 @@ class LimitForm:
                 shared=current is not everything_now and bool(current.shared),
                 rules=current is not everything_now and current.rules,
                 apps=current is not everything_now and current.apps,
+                identity_scope=IDENTITY_SCOPE if with_identity else None,
+                identity=current is not everything_now and current.identity,
                 until="" if ends_s is None or ends_s <= now_s else _day_of(ends_s),
                 today=_day_of(now_s),
             )

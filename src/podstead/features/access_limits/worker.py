@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,14 @@ class AccessLimitsInWorker(WorkerFeature):
 
         services = self._services
         return LimitForm(services.store, services.resources, services.base_url)
+
+    @cached_property
+    def pages(self) -> Sequence[object]:  # type: ignore[override]
+        from podstead.features.access_limits.pages import LimitPages
+
+        services = self._services
+        renderer = services.pages.site.renderer
+        return (LimitPages(self._limits, self._form, renderer, services.provider_here),)
 
     @cached_property
     def consent(self) -> LimitConsent:  # type: ignore[override]

@@ -6,7 +6,7 @@ this session to end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
@@ -20,6 +20,7 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
+from podstead.web.sign_in.authorization import ClientTerms, ConsentExtension
 from podstead.web.sign_in.people import PodBrowser, PodSessions
 
 SHOWN_NAMES: Final = (
@@ -151,6 +152,7 @@ class SecurityPage:
     site: Site
     own_account: ShownAccount | None
     sessions: PodSessions
+    consent: ConsentExtension | None = None
 
     @route(addresses.SECURITY, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -198,4 +200,7 @@ class SecurityPage:
         person = page.signed_in()
         if person.account_id is not None and self.own_account is not None:
             return await self.own_account.apps(page)
-        return self.site.page(page, "account/no_apps.html")
+        further: Mapping[str, ClientTerms] = {}
+        if self.consent is not None:
+            further = await self.consent.shown(person, ())
+        return self.site.page(page, "account/no_apps.html", further=further)

@@ -10,9 +10,9 @@ redirect URI, or with a form that the browser posts to it (OAuth 2.0 Form Post R
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 from urllib.parse import SplitResult, urlencode, urljoin, urlsplit
 
 from markupsafe import Markup
@@ -52,7 +52,7 @@ from podstead.web.forms import FormSubmission, read_form, read_query, read_submi
 from podstead.web.limits import address_key, take
 from podstead.web.pages.guard import Rule
 from podstead.web.pages.rendering import PageRenderer
-from podstead.web.pages.request import PageRequest
+from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
@@ -248,6 +248,14 @@ class AuthorizationEndpoint:
         )
 
 
+class ClientTerms(NamedTuple):
+    """What pages show about a client that acts for a person."""
+
+    text: Markup
+    are_limited: bool = False
+    """Whether the client may do less than the person."""
+
+
 class ConsentExtension(AuthorizationExtension, Protocol):
     """Adds to the consent page what the person decides about besides the scopes."""
 
@@ -258,6 +266,10 @@ class ConsentExtension(AuthorizationExtension, Protocol):
         self, page: PageRequest, pending: PendingAuthorization, sent: FormSubmission
     ) -> Sequence[Record]:
         """What is stored with the consent. Raises BadRequest for what the form cannot hold."""
+
+    async def shown(self, person: Person, client_ids: Iterable[str]) -> Mapping[str, ClientTerms]:
+        """What pages show about each of these clients of a person, by its id, and with the id
+        ``""`` below all of them. Raises StorageError."""
 
 
 UID_SEGMENT: Final = 3
