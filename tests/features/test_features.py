@@ -28,6 +28,7 @@ SETTINGS = {
 ADDRESSES = {
     "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
     "legacy_notifications": ["/.notifications"],
+    "webhooks": ["/.notifications/WebhookChannel2023/", "/.notifications/sender"],
 }
 """Addresses that only the feature answers."""
 COMMANDS = {"importers": "import", "watch": "watch"}

@@ -273,7 +273,9 @@ class ProviderPages:
         site, provider, settings = self.site, self._provider, self._settings
         accounts, records, audit = self._accounts.accounts, provider.records, provider.audit
         directory = Directory(records, accounts)
-        health = ServerHealth(settings, records, provider.slow_requests)
+        health = ServerHealth(
+            settings, records, provider.slow_requests, self._services.live_updates.handlers
+        )
         return (
             AccountsPage(site, directory, settings.quota_bytes),
             AccountPage(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
     from podstead.core.identity import IdentityRefinement
+    from podstead.notifications.channels import ChannelHandler
     from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
@@ -51,6 +52,7 @@ SHIPPED: Final = (
     "importers",
     "legacy_notifications",
     "watch",
+    "webhooks",
     "webid_tls",
 )
 """The features in this folder. One whose folder was removed is not there, and nothing else
@@ -180,6 +182,9 @@ class WorkerFeature:
 
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""
+
+    channels: Sequence[ChannelHandler] = ()
+    """Further types of notification channels, each with what serves its channels."""
 
     resource_headers: Sequence[HeaderField] = ()
     """Header fields of all responses to GET, HEAD and OPTIONS of resources."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from podstead.core.date_times import read_time, write_time
 from podstead.core.errors import Unprocessable
 from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.core.media_types import JSON_LD, TURTLE, choose
@@ -44,11 +45,9 @@ from podstead.core.vocab import (
 from podstead.notifications.channel_types import (
     ChannelFeature,
     ChannelType,
-    channel_type_of,
+    channel_type_name,
     read_duration,
-    read_time,
     write_duration,
-    write_time,
 )
 from podstead.rdf.graph import Description, Graph, Iri, Literal, Object, Triple
 
@@ -149,8 +148,8 @@ def _wanted(graph: Graph) -> Description:
 
 def _check_type(wanted: Description, expected: ChannelType) -> None:
     types = [each for each in wanted.get(Iri(RDF_TYPE), ()) if isinstance(each, Iri)]
-    if [channel_type_of(each.value) for each in types] != [expected]:
-        raise Unprocessable(f"The type of a channel from this service must be {expected.value}")
+    if [channel_type_name(each.value) for each in types] != [expected.name]:
+        raise Unprocessable(f"The type of a channel from this service must be {expected.name}")
 
 
 def _one(wanted: Description, predicate: str, read: Callable[[Object], _Value]) -> _Value | None:

@@ -27,7 +27,6 @@ from podstead.web.pages.templates import load_assets, load_templates
 from podstead.web.pages.texts import load_texts
 
 _ALWAYS = (
-    "podstead.app.adapters.provider_keys",
     "podstead.outbound.urls",
     "podstead.outbound.documents",
     "podstead.outbound.errors",
