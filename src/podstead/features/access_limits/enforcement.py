@@ -18,6 +18,7 @@ from podstead.authn.claims import same_issuer
 from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.features.access_limits.codes import LimitCodes
 from podstead.features.access_limits.limits import Limit, Place, allowed_modes
 from podstead.storage.protocol import Snapshot
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned, secret_key
@@ -120,7 +121,7 @@ class LimitStore:
             return [LIMITS.drop(key)]
         others = [each for each in await self.of_owner(owner) if each.key != key]
         if len(others) >= MAX_LIMITS:
-            raise Conflict("There are too many limits: disconnect applications that you do not use")
+            raise Conflict(LimitCodes.TOO_MANY)
         return [LIMITS.put(key, stored, owner=owner)]
 
     async def of_new_token(self, token: TokenRecord, limit: Limit) -> Sequence[Record]:
@@ -146,10 +147,12 @@ class LimitedIdentities:
         """The identity with its limit. Raises StorageError."""
         if identity.method is AuthenticationMethod.SIMPLE and identity.token_id is not None:
             key = token_key(identity.token_id)
-        elif identity.client_id is None or identity.issuer is None:
+        elif identity.issuer is None:
             return identity
         elif self._issuer is None or not same_issuer(identity.issuer, self._issuer):
-            return replace(identity, limit=OfOtherProvider(identity.client_id))
+            return replace(identity, limit=OfOtherProvider(identity.client_id or ""))
+        elif identity.client_id is None:
+            return identity
         else:
             key = client_key(identity.iri, identity.client_id)
         stored = await self._limits.find(key)

@@ -20,6 +20,7 @@ from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container
 from podstead.core.identity import IDENTITY_SCOPE, Identity
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.core.vocab import LDP_BASIC_CONTAINER
+from podstead.features.access_limits.codes import LimitCodes
 from podstead.features.access_limits.limits import (
     ACTIONS,
     APPS_FOLDER,
@@ -113,6 +114,7 @@ class LimitForm:
         places = {each.path: each for each in current.places}
         tree = await self.tree(pod)
         shown = set(_paths(tree))
+        chosen_places = [each for each in current.places if each.path != own_folder]
         ends_s = current.ends_s
         text = (
             load_templates()
@@ -128,7 +130,8 @@ class LimitForm:
                 choice=_choice(chosen, asked),
                 asked=None if asked is None else self.described(asked, own_folder),
                 actions={
-                    each: chosen is None or any(each in place.actions for place in current.places)
+                    # Saved as shown, the form must not widen a place that has fewer.
+                    each: all(each in place.actions for place in chosen_places)
                     for each in ACTIONS
                 },
                 shared=current is not everything_now and bool(current.shared),
@@ -182,14 +185,14 @@ class LimitForm:
             named.append(sent.text("another").strip().removeprefix(self.base_url))
         paths = [usable_path(each) for each in dict.fromkeys(named)]
         if None in paths or len(paths) > MAX_PLACES:
-            raise BadRequest("An address must be one of a folder or document of this server")
+            raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
         places = [Place(str(each), actions) for each in paths]
         if own_folder is not None and sent.ticked("own_folder"):
             places = [each for each in places if each.path != own_folder]
             places.append(Place(own_folder, ACTIONS))
         shared = actions if sent.ticked("shared") else ()
         if not actions or not (places or shared):
-            raise BadRequest("Choose at least one folder or document, and what is allowed there")
+            raise BadRequest(LimitCodes.NOTHING_CHOSEN)
         return Limit(
             pod,
             tuple(places),
@@ -241,7 +244,7 @@ def _end(sent: FormSubmission, now_s: int) -> int | None:
         ends_s = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
         ends_s += int(timedelta(days=1).total_seconds())
     except (ValueError, OverflowError) as error:
-        raise BadRequest("Give the day until which it is allowed") from error
+        raise BadRequest(LimitCodes.NO_DAY) from error
     if ends_s <= now_s:
-        raise BadRequest("The end must be in the future")
+        raise BadRequest(LimitCodes.END_IS_PAST)
     return ends_s

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest, NotFound
 from podstead.core.identifiers import ResourcePath
+from podstead.features.access_limits.codes import LimitCodes
 from podstead.features.access_limits.enforcement import (
     MAX_CLIENTS,
     PAGE,
@@ -108,7 +109,7 @@ class LimitPages:
         sent = await page.form()
         found, person = await self._find(page), page.signed_in()
         if not found.client_ids:
-            raise BadRequest("The limit of a token stays as it is; revoke the token instead")
+            raise BadRequest(LimitCodes.OF_A_TOKEN)
         limit = found.limit or everything(found.pod)
         match sent.text("do"):
             case "pause" | "resume" as chosen:
@@ -154,7 +155,7 @@ class LimitPages:
                     name = credential.name or credential.credential_id
                     return Limited(name, pod, account_id, [credential.credential_id], value)
         if stored is None or value is None:
-            raise NotFound("There is no such application")
+            raise NotFound(LimitCodes.NO_SUCH_APPLICATION)
         clients = [value.client_id] if value.client_id else []
         name = value.client_id or "A token of your pod"
         return Limited(name, value.limit.pod, stored.owner or person.web_id, clients, value)
@@ -192,7 +193,7 @@ class LimitPages:
         sent = await page.form()
         pod, client = _pod_of(page), sent.text("client").strip()
         if len(client) > _MAX_CLIENT_CHARACTERS:
-            raise BadRequest("The identifier of the application is too long")
+            raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
         client = origin_of(client) or client
         stored = await self.limits.rules_of(pod)
         rules = [] if stored is None else [e for e in stored.value.rules if e.client != client]
@@ -200,7 +201,7 @@ class LimitPages:
             limit = self.form.read(sent, pod=pod, now_s=self.limits.records.now_s())
             rules.append(ClientRule(client, limit))
         if len(rules) > MAX_CLIENTS:
-            raise BadRequest("There are too many limits for applications of other providers")
+            raise BadRequest(LimitCodes.TOO_MANY)
         unchanged = POD_RULES.absent(pod) if stored is None else stored.unchanged
         await self.limits.records.commit([POD_RULES.put(pod, PodRules(tuple(rules)))], [unchanged])
         return see_other(PAGE)
@@ -209,7 +210,7 @@ class LimitPages:
 def _pod_of(page: PageRequest) -> ResourcePath:
     pods = page.signed_in().pods
     if not pods:
-        raise NotFound("You have no pod here")
+        raise NotFound(LimitCodes.NO_POD)
     return pods[0]
 
 
@@ -223,7 +224,7 @@ def _widened(limit: Limit, path: str, mode: str) -> Limit:
     """The limit with one more mode on one resource, and what is in it. Raises BadRequest."""
     usable = usable_path(path)
     if usable is None or mode not in set(_ACTION_OF):
-        raise BadRequest("This is not the address of a folder or document")
+        raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
     place = next((each for each in limit.places if each.path == usable), Place(usable, ()))
     given = {*place.actions, _ACTION_OF[Mode(mode)]}
     wider = Place(usable, tuple(each for each in ACTIONS if each in given))
