@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.core.identifiers import ResourcePath
     from podstead.core.identity import IdentityRefinement
     from podstead.idp.records import ClientCredential
+    from podstead.idp.sign_in_methods import SignInMethod
     from podstead.notifications.channels import ChannelHandler
     from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
@@ -40,11 +41,15 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.storage.records import Record, TokenRecord
     from podstead.storage.schema import Schema
     from podstead.wac.gate import AccessRestriction
+    from podstead.web.account.collections import Collection
+    from podstead.web.account.security_page import SecuritySection
+    from podstead.web.files.documents import ContentPreviews
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.request import ClientCertificates
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
     from podstead.web.sign_in.authorization import ConsentExtension
+    from podstead.web.sign_in.browser_sign_in import SignInForm
 
 C = TypeVar("C", bound=Callable[..., object])
 CommandOption = Callable[[Any], Any]
@@ -56,12 +61,14 @@ SHIPPED: Final = (
     "git",
     "importers",
     "legacy_notifications",
+    "passkeys",
+    "previews",
     "watch",
     "webhooks",
     "webid_tls",
 )
-"""The features in this folder. One whose folder was removed is not there, and nothing else
-changes."""
+"""The features in this folder, in the order of what they add to pages. One whose folder was removed
+is not there, and nothing else changes."""
 
 ENTRY_POINTS: Final = "podstead.features"
 """The group of the entry points of installed packages."""
@@ -179,6 +186,23 @@ class WorkerFeature:
     navigation: Sequence[NavigationRow] = ()
     """What the navigation of pages links to: the address of a page, an icon and a title."""
 
+    previews: ContentPreviews | None = None
+    """What the pages show of stored content."""
+    provider_routes: Sequence[Route] = ()
+    """Addresses at the origin of the identity provider, which may be that of the pods."""
+
+    provider_pages: Sequence[object] = ()
+    """Objects with pages at the origin of the identity provider, as in ``pages``."""
+
+    sign_in_forms: Sequence[SignInForm] = ()
+    """Ways to sign in besides the password, as the sign-in form offers them."""
+
+    account_collections: Sequence[Collection[Any]] = ()
+    """What belongs to an account and is listed and removed, as JSON and on pages."""
+
+    security_sections: Sequence[SecuritySection] = ()
+    """Sections of the page about security."""
+
     credentials: Sequence[CredentialScheme] = ()
     """Further ways to authenticate the sender of a request."""
 
@@ -235,7 +259,8 @@ class Feature:
 
     templates: str | None = None
     """The package whose folder ``templates`` has templates of pages, named after the package, as in
-    ``renderer.page(page, "podstead_greeting/greeting.html")``."""
+    ``renderer.page(page, "podstead_greeting/greeting.html")``, and their scripts and style sheets,
+    as in ``asset_url("greeting.js")``."""
 
     folder: DataFolder | None = None
     """What the feature stores in the data root besides the database."""
@@ -244,7 +269,8 @@ class Feature:
     """Tables of its own and their migrations, in both engines (:mod:`podstead.storage.schema`)."""
 
     def check_settings(self, settings: Settings) -> None:
-        """Refuse settings that contradict one another. Raises StartRefused."""
+        """Refuse settings that contradict one another; the base URL is known. Raises
+        StartRefused."""
 
     def check_machine(self, settings: Settings) -> None:
         """Refuse to start a server without the programs that the feature needs. Raises
@@ -253,6 +279,10 @@ class Feature:
     def summary(self, settings: Settings) -> Mapping[str, str]:
         """Lines of the summary that ``podstead start`` prints, by their first word."""
         return {}
+
+    def sign_in_methods(self) -> Sequence[SignInMethod]:
+        """What accounts can have to sign in with besides the password."""
+        return ()
 
     def client_certificate_setting(self, settings: Settings) -> str | None:
         """The name of the setting for which the server requests certificates from TLS clients;
