@@ -62,6 +62,7 @@ SHIPPED: Final = (
     "importers",
     "legacy_notifications",
     "passkeys",
+    "uploads",
     "previews",
     "watch",
     "webhooks",
