@@ -11,17 +11,17 @@ from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.adapters.audit import StoredAudit
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.one_time_passwords import PyotpPasswords
-from podstead.app.adapters.own_certificates import make_in_thread
 from podstead.app.adapters.own_resources import AccountProfiles, ClientDocumentReader
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.registration import terms_hash
 from podstead.app.adapters.webauthn import WebAuthnVerifier
 from podstead.app.nostr_keys import NostrServices
 from podstead.app.provider_pages import ProviderPages
+from podstead.features.webid_tls.command import make_in_thread
+from podstead.features.webid_tls.keys import CertificateKeys
 from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.audit import AuditEvent
 from podstead.idp.authorizations import Authorizations
-from podstead.idp.certificates import CertificateKeys
 from podstead.idp.challenges import Challenges
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.credentials import PodTokens

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from podstead.app.monitoring.console import ServerHealth, shown_settings
+from podstead.features.webid_tls.pages import CertificateCollection
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.administration.pods import Directory, PodActions
 from podstead.idp.administration.service import InvitationActions, OneTimeLinks
@@ -20,7 +21,6 @@ from podstead.web.account.account_pages import (
     IssuerPages,
     OwnAccountPages,
 )
-from podstead.web.account.certificates import CertificateCollection
 from podstead.web.account.collections import (
     Collection,
     CredentialCollection,

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.media_types import JSON_LD, TURTLE
+from podstead.features.webid_tls.keys import StatedRsaKey, stated_rsa_keys
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph
 from podstead.rdf.nostr_keys import MAX_KEYS, stated_keys
-from podstead.rdf.rsa_keys import StatedRsaKey, stated_rsa_keys
 from tests.support.nostr import NostrKey
 
 CERT = "http://www.w3.org/ns/auth/cert#"
