@@ -61,6 +61,7 @@ def test_a_channel_is_as_the_library_expects_it(application: ClientProcess, home
     assert (subscribed.status, subscribed.headers["content-type"]) == (200, "text/turtle")
 
 
+@pytest.mark.feature("webhooks")
 def test_a_receiving_server_can_verify_the_sender(application: ClientProcess, home: Home) -> None:
     """N-21: the verifier of other Solid servers accepts the sender's token and proof."""
     url = home.put("notes.ttl", "")

@@ -31,16 +31,19 @@ PUBLIC_SERVICES = {
     "/favicon.ico": {"GET", "HEAD"},
     "/.pods": {"POST"},
     "/.well-known/solid": {"GET", "HEAD"},
-    "/.well-known/openid-configuration": {"GET", "HEAD"},
-    "/.well-known/jwks.json": {"GET", "HEAD"},
-    "/.notifications/sender": {"GET", "HEAD"},
     "/.notifications/gateway": {"POST"},
     "/.notifications/gateway/sockets": {"POST"},
-    "/.notifications/WebhookChannel2023/": {"GET", "HEAD", "POST"},
-    "/.notifications/WebhookChannel2023/{key}": {"GET", "HEAD", "DELETE"},
 }
 if "legacy_notifications" not in LEFT_OUT:
     PUBLIC_SERVICES["/.notifications"] = {"GET", "HEAD"}
+if "webhooks" not in LEFT_OUT:
+    PUBLIC_SERVICES |= {
+        "/.well-known/openid-configuration": {"GET", "HEAD"},
+        "/.well-known/jwks.json": {"GET", "HEAD"},
+        "/.notifications/sender": {"GET", "HEAD"},
+        "/.notifications/WebhookChannel2023/": {"GET", "HEAD", "POST"},
+        "/.notifications/WebhookChannel2023/{key}": {"GET", "HEAD", "DELETE"},
+    }
 PUBLIC_SERVICES["/.probe/{key}"] = {"GET"}
 PUBLIC_SERVICES["/.uploads/"] = {"POST"}
 PUBLIC_SERVICES["/.uploads/{upload}"] = {"HEAD", "PATCH", "DELETE", "POST"}
@@ -107,6 +110,8 @@ class DenyingGate(Gate):
     async def _grant_on(self, *_: object, **__: object) -> GrantedAccess:
         DenyingGate.asked += 1
         return GrantedAccess(NO_MODES, NO_MODES)
+
+    _restricted_grant_on = _grant_on
 
 
 @dataclass

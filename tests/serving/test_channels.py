@@ -125,6 +125,7 @@ def test_a_client_that_goes_away_frees_its_place(tmp_path: Path) -> None:
             listener.close()
 
 
+@pytest.mark.feature("webhooks")
 async def test_every_message_of_a_webhook_is_sent_once(tmp_path: Path) -> None:
     """N-21: by one of three workers, through a restart."""
     options = ["--workers", "3"]

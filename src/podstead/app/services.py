@@ -21,7 +21,7 @@ from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.app.adapters.registration import about_operator, terms_hash
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.lifespan import WorkerLifespan
-from podstead.app.live_updates import CHANNEL_TYPES, LiveUpdates
+from podstead.app.live_updates import LiveUpdates
 from podstead.app.monitoring.checks import WorkerChecks
 from podstead.app.monitoring.observability import (
     application_class,
@@ -555,7 +555,9 @@ class Services:
         """All routes of the origin of the pods."""
         settings, base_url = self.settings, self.base_url
         description = StorageDescriptionEndpoint(
-            base_url=base_url, store=self.store, channel_types=CHANNEL_TYPES
+            base_url=base_url,
+            store=self.store,
+            channel_types=[each.type for each in self.live_updates.handlers],
         )
         pods = PodsEndpoint(
             maker=self.provider.pod_maker

@@ -44,7 +44,7 @@ from podstead.core.vocab import (
 from podstead.notifications.channel_types import (
     ChannelFeature,
     ChannelType,
-    channel_type_of,
+    channel_type_name,
     read_duration,
     read_time,
     write_duration,
@@ -149,8 +149,8 @@ def _wanted(graph: Graph) -> Description:
 
 def _check_type(wanted: Description, expected: ChannelType) -> None:
     types = [each for each in wanted.get(Iri(RDF_TYPE), ()) if isinstance(each, Iri)]
-    if [channel_type_of(each.value) for each in types] != [expected]:
-        raise Unprocessable(f"The type of a channel from this service must be {expected.value}")
+    if [channel_type_name(each.value) for each in types] != [expected.name]:
+        raise Unprocessable(f"The type of a channel from this service must be {expected.name}")
 
 
 def _one(wanted: Description, predicate: str, read: Callable[[Object], _Value]) -> _Value | None:

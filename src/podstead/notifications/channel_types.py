@@ -10,6 +10,7 @@ milliseconds.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Final
@@ -25,28 +26,30 @@ GATEWAY: Final = ResourcePath(f"{SERVICES}gateway")
 """Where clients of older protocols request notifications (N-25)."""
 
 
-class ChannelType(Enum):
-    """A channel type, by the local name of its IRI."""
+@dataclass(frozen=True, slots=True)
+class ChannelType:
+    """A channel type. ``name`` is the local name of its IRI."""
 
-    WEB_SOCKET = "WebSocketChannel2023"
-    EVENT_SOURCE = "EventSourceChannel2023"
-    STREAMING_HTTP = "StreamingHTTPChannel2023"
-    WEBHOOK = "WebhookChannel2023"
+    name: str
+    is_pushed: bool = False
+    """Whether the server connects to the receiver, instead of the receiver to the server."""
+    is_socket: bool = False
+    """Whether receivers connect over a WebSocket."""
 
     @property
     def iri(self) -> str:
         """The IRI in the namespace that this server uses."""
-        return NOTIFY + self.value
+        return NOTIFY + self.name
 
     @property
     def service(self) -> ResourcePath:
         """Where clients subscribe to channels of the type (N-3)."""
-        return ResourcePath(f"{SERVICES}{self.value}/")
+        return ResourcePath(f"{SERVICES}{self.name}/")
 
-    @property
-    def is_pushed(self) -> bool:
-        """Whether the server connects to the receiver, instead of the receiver to the server."""
-        return self is ChannelType.WEBHOOK
+
+WEB_SOCKET: Final = ChannelType("WebSocketChannel2023", is_socket=True)
+EVENT_SOURCE: Final = ChannelType("EventSourceChannel2023")
+STREAMING_HTTP: Final = ChannelType("StreamingHTTPChannel2023")
 
 
 class ChannelFeature(Enum):
@@ -64,12 +67,11 @@ class ChannelFeature(Enum):
         return NOTIFY + self.value
 
 
-def channel_type_of(iri: str) -> ChannelType | None:
-    """The channel type that an IRI names, in either namespace (N-7)."""
+def channel_type_name(iri: str) -> str | None:
+    """The name of the channel type that an IRI names, in either namespace (N-7)."""
     for namespace in (NOTIFY, NOTIFY_OF_DRAFTS):
         if iri.startswith(namespace):
-            name = iri[len(namespace) :]
-            return next((each for each in ChannelType if each.value == name), None)
+            return iri[len(namespace) :]
     return None
 
 
@@ -85,7 +87,7 @@ def _stream_prefix(container_url: str) -> str:
 
     Each byte is quoted separately, so quoting the parts of a URL quotes the URL.
     """
-    return ChannelType.STREAMING_HTTP.service + quote(container_url, safe="")
+    return STREAMING_HTTP.service + quote(container_url, safe="")
 
 
 _MS: Final = timedelta(milliseconds=1)

@@ -8,6 +8,7 @@ of the database gives no access to a channel.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,9 +23,9 @@ from podstead.notifications.channel_documents import (
     MAX_LIFETIME_MS,
     ChannelRequest,
 )
+from podstead.notifications.channel_types import ChannelType
 from podstead.notifications.listening import Terms
 from podstead.notifications.readers import Subscriber
-from podstead.notifications.webhook_records import WEBHOOKS, Webhook
 from podstead.storage.record_store import RecordKind, RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
 
@@ -100,10 +101,72 @@ class OpenedChannel:
     channel: Channel
 
 
+@dataclass(frozen=True, slots=True)
+class FailedDelivery:
+    """A channel whose messages its receiver does not accept. ``given_up`` is the reason why nothing
+    is sent any more, empty if it is tried again."""
+
+    topic: str
+    host: str
+    failures: int
+    since_ms: int
+    given_up: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryFailures:
+    """How many channels of a type are tried again and how many are not, and some of them."""
+
+    retrying: int
+    given_up: int
+    some: Sequence[FailedDelivery]
+
+
+class ChannelHandler:
+    """What the server does for channels of one type. Without a class derived from this one, the
+    type is one whose receivers connect to the server."""
+
+    sender: str | None = None
+    """The WebID that sends the messages, if the server pushes them."""
+
+    def __init__(self, channel_type: ChannelType) -> None:
+        self.type = channel_type
+
+    async def check(self, request: ChannelRequest) -> None:
+        """Refuse a channel that cannot be served. Raises Unprocessable."""
+
+    def opened(self, key: str, channel: Channel, owner: str) -> Sequence[Record]:  # noqa: ARG002
+        """What is stored with a new channel, besides its record with this key and owner."""
+        return ()
+
+    def closed(self, key: str) -> Sequence[Record]:  # noqa: ARG002
+        """What is removed with a channel, besides its record."""
+        return ()
+
+    async def given_up(self, key: str) -> str | None:  # noqa: ARG002
+        """Why nothing is sent any more on a channel; ``None`` if it is. Raises StorageError."""
+        return None
+
+    async def failures(self) -> DeliveryFailures | None:
+        """The channels whose receivers accept no messages, if the server pushes them. Raises
+        StorageError."""
+        return None
+
+    def start(self) -> None:
+        """Begin to send messages; the store is open."""
+
+    async def stop(self) -> None:
+        """End that, because the worker stops. Idempotent."""
+
+
 class Channels:
     """The channels of all workers."""
 
-    def __init__(self, *, records: RecordStore, limits: ChannelLimits) -> None:
+    def __init__(
+        self, *, records: RecordStore, limits: ChannelLimits, handlers: Iterable[ChannelHandler]
+    ) -> None:
+        """``handlers`` are those of all channel types."""
+        self.handlers: Mapping[str, ChannelHandler] = {each.type.name: each for each in handlers}
         self._records = records
         self._limits = limits
 
@@ -126,13 +189,13 @@ class Channels:
         surplus = await self._surplus(counted_as, is_public=is_public, now_ms=now_ms)
         key = self._records.randomness.token_hex(KEY_BYTES)
         channel = _channel(request, subscriber, made_ms=now_ms, began=began)
-        record = CHANNELS.put(secret_key(key), channel, owner=counted_as, expires_ms=channel.end_ms)
-        records: list[Record] = [record, *map(CHANNELS.drop, surplus)]
-        if request.channel_type.is_pushed:
-            webhook = Webhook(position=began)
-            records.append(
-                WEBHOOKS.put(secret_key(key), webhook, owner=counted_as, expires_ms=channel.end_ms)
-            )
+        stored_key = secret_key(key)
+        handler = self.handlers[channel.channel_type]
+        records = [
+            CHANNELS.put(stored_key, channel, owner=counted_as, expires_ms=channel.end_ms),
+            *map(CHANNELS.drop, surplus),
+            *handler.opened(stored_key, channel, counted_as),
+        ]
         await self._records.commit(records)
         return OpenedChannel(key, channel)
 
@@ -155,18 +218,15 @@ class Channels:
             used = msgspec.structs.replace(stored.value, last_used_ms=now_ms)
             await self._records.try_commit([CHANNELS.replace(stored, used)], [stored.unchanged])
 
-    async def close(self, key: str) -> bool:
-        """Remove the channel; False if there is none."""
-        if await self.find(key) is None:
-            return False
-        records = [CHANNELS.drop(secret_key(key)), WEBHOOKS.drop(secret_key(key))]
-        await self._records.commit(records)
-        return True
+    async def close(self, key: str, channel: Channel) -> None:
+        """Remove the channel that was found with this key."""
+        stored_key = secret_key(key)
+        closed = self.handlers[channel.channel_type].closed(stored_key)
+        await self._records.commit([CHANNELS.drop(stored_key), *closed])
 
-    async def given_up(self, key: str) -> str | None:
+    async def given_up(self, key: str, channel: Channel) -> str | None:
         """The reason why the server no longer sends on a channel, ``None`` if it does."""
-        stored = await self._records.read(WEBHOOKS, secret_key(key))
-        return None if stored is None else stored.value.given_up
+        return await self.handlers[channel.channel_type].given_up(secret_key(key))
 
     async def _surplus(self, counted_as: str, *, is_public: bool, now_ms: int) -> set[str]:
         """The keys of the channels that a new one replaces. Raises TooManyChannels."""
@@ -210,7 +270,7 @@ def _channel(
     request: ChannelRequest, subscriber: Subscriber, *, made_ms: int, began: int
 ) -> Channel:
     return Channel(
-        channel_type=request.channel_type.value,
+        channel_type=request.channel_type.name,
         topic=request.topic,
         media_type=request.media_type,
         made_ms=made_ms,

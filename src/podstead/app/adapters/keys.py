@@ -8,23 +8,15 @@ keys when it sends the first message.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
 
 from podstead.app.adapters.engine import key_storage
 from podstead.authn.credentials import MIN_KEY_BYTES, SigningKey
 from podstead.config import Settings
-from podstead.core.clock import Clock
 from podstead.core.errors import StorageError
 from podstead.pods.provision import TokenPolicy
 from podstead.storage.keys import DamagedKey, KeyStorage
-
-if TYPE_CHECKING:  # loaded when a key signs
-    from podstead.app.adapters.provider_keys import KeyFolder
-    from podstead.jose.tokens import Json, SigningKeyPair
-
 
 PROVIDER = "provider"
 """The folder of the provider's keys."""
@@ -92,44 +84,3 @@ def read_all_keys(keys: KeyStorage) -> Mapping[str, bytes]:
     if keys.has_folder(PROVIDER):
         found.update(keys.read_folder(PROVIDER))
     return found
-
-
-_ALGORITHM: Final = "ES256"
-
-
-class SenderKeyFolder:
-    """Implements SenderKeys on the folder of the provider's keys."""
-
-    def __init__(self, keys: KeyStorage, clock: Clock) -> None:
-        self._keys = keys
-        self._clock = clock
-        self._folder: KeyFolder | None = None
-        self._has_keys = False
-
-    async def signer(self) -> SigningKeyPair:
-        """The current signing pair, created if necessary. Raises StorageError."""
-        folder = self._load()
-        if not await self._exists(folder) or (await folder.current()).wants_new(_ALGORITHM):
-            await asyncio.to_thread(folder.maintain)
-        return (await folder.current()).signer(_ALGORITHM)
-
-    async def published(self) -> Sequence[Json]:
-        """The public keys, if there are any. Raises StorageError."""
-        folder = self._load()
-        return (await folder.current()).published() if await self._exists(folder) else ()
-
-    async def _exists(self, folder: KeyFolder) -> bool:
-        """Whether there are keys; once there are, they stay."""
-        if not self._has_keys:
-            if self._keys.is_remote:
-                self._has_keys = await asyncio.to_thread(folder.exists)
-            else:
-                self._has_keys = folder.exists()
-        return self._has_keys
-
-    def _load(self) -> KeyFolder:
-        if self._folder is None:
-            from podstead.app.adapters.provider_keys import KeyFolder  # loads cryptography
-
-            self._folder = KeyFolder(self._keys, self._clock)
-        return self._folder

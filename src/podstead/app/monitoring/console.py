@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
-from urllib.parse import urlsplit
+from collections.abc import Iterable, Sequence
 
 from podstead import __version__
 from podstead.app.monitoring.stored_facts import read_stored_facts
@@ -13,34 +12,36 @@ from podstead.config.settings import settings_table
 from podstead.config.table import groups_of
 from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.mail_queue import MailQueue
-from podstead.notifications.channels import CHANNELS
-from podstead.notifications.webhook_records import WEBHOOKS
+from podstead.notifications.channels import ChannelHandler, DeliveryFailures
 from podstead.storage.record_store import RecordStore
 from podstead.web.console.server import (
-    FailedWebhook,
     Health,
     MailHealth,
     SettingGroup,
     ShownSetting,
 )
 
-_MAX_WEBHOOKS = 10_000
-_MAX_SHOWN = 100
-
 
 class ServerHealth:
     """Reads the health of the server; the start of this object is that of the worker."""
 
-    def __init__(self, settings: Settings, records: RecordStore, slow: SlowRequests) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        records: RecordStore,
+        slow: SlowRequests,
+        handlers: Iterable[ChannelHandler],
+    ) -> None:
+        """``handlers`` are those of all types of notification channels."""
         self._settings = settings
         self._records = records
         self._slow = slow
+        self._handlers = tuple(handlers)
         self._started_ms = records.now_ms()
 
     async def read(self) -> Health:
         """Raises StorageError."""
         facts = await read_stored_facts(self._settings, self._records.store)
-        failed, retrying, given_up = await self._webhooks()
         return Health(
             versions=(("Podstead", __version__), ("Python", platform.python_version())),
             started_ms=self._started_ms,
@@ -52,9 +53,7 @@ class ServerHealth:
             accounts=facts.accounts,
             used_bytes=facts.pods.used_bytes,
             channels=facts.channels,
-            retrying=retrying,
-            given_up=given_up,
-            failed=failed,
+            deliveries=await self._deliveries(),
             slow=await self._slow.newest(),
             mail=await self._mail(),
         )
@@ -65,30 +64,17 @@ class ServerHealth:
         queue = MailQueue(self._records)
         return MailHealth(await queue.waiting(), await queue.failing())
 
-    async def _webhooks(self) -> tuple[list[FailedWebhook], int, int]:
-        """The webhooks that fail, how many of them are tried again, and how many are not."""
-        store, now_ms = self._records.store, self._records.now_ms()
-        failed: list[FailedWebhook] = []
-        retrying = given_up = 0
-        for stored in await WEBHOOKS.page(store, now_ms=now_ms, limit=_MAX_WEBHOOKS):
-            state = stored.value
-            if not state.failures and state.given_up is None:
-                continue
-            retrying += state.given_up is None
-            given_up += state.given_up is not None
-            channel = await CHANNELS.read(store, stored.key, now_ms=now_ms)
-            if channel is None or len(failed) >= _MAX_SHOWN:
-                continue
-            failed.append(
-                FailedWebhook(
-                    topic=channel.value.topic,
-                    host=urlsplit(channel.value.send_to or "").netloc,
-                    failures=state.failures,
-                    since_ms=state.first_failed_ms,
-                    given_up=state.given_up or "",
-                )
-            )
-        return failed, retrying, given_up
+    async def _deliveries(self) -> DeliveryFailures | None:
+        """Of all channel types whose messages the server pushes; ``None`` without any."""
+        found = [await each.failures() for each in self._handlers]
+        failures = [each for each in found if each is not None]
+        if not failures:
+            return None
+        return DeliveryFailures(
+            retrying=sum(each.retrying for each in failures),
+            given_up=sum(each.given_up for each in failures),
+            some=[failed for each in failures for failed in each.some],
+        )
 
 
 def shown_settings(settings: Settings) -> Sequence[SettingGroup]:

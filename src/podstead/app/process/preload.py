@@ -27,7 +27,6 @@ from podstead.web.pages.templates import load_assets, load_templates
 from podstead.web.pages.texts import load_texts
 
 _ALWAYS = (
-    "podstead.app.adapters.provider_keys",
     "podstead.outbound.urls",
     "podstead.outbound.documents",
     "podstead.outbound.errors",
@@ -40,12 +39,8 @@ _ALWAYS = (
     "podstead.web.authority",
 )
 _FOR_THE_PROVIDER = (
-    "cryptography.hazmat.backends.openssl.backend",  # webauthn verifies signatures with it
     "podstead.app.accounts",
     "podstead.app.provider",
-    "webauthn",
-    "webauthn.helpers",
-    "webauthn.helpers.cose",
 )
 _FOR_SOCKETS = ("podstead.app.process.sockets.listener",)
 _FOR_CLIENT_CERTIFICATES = (

@@ -20,7 +20,8 @@ from podstead.core.vocab import (
     SOLID_STORAGE_DESCRIPTION,
     SOLID_UPDATES_VIA_STREAMING_HTTP,
 )
-from podstead.notifications.channel_types import ChannelType, channel_type_of
+from podstead.notifications import channel_types
+from podstead.notifications.channel_types import channel_type_name
 from podstead.outbound.errors import Refused
 from podstead.outbound.urls import resolve_reference
 from podstead.rdf.graph import Graph, Iri
@@ -35,11 +36,14 @@ class Protocol(Enum):
     The best one can resume after a lost connection without missing changes (N-23).
     """
 
-    EVENT_SOURCE = ChannelType.EVENT_SOURCE.value
-    WEB_SOCKET = ChannelType.WEB_SOCKET.value
-    STREAMING_HTTP = ChannelType.STREAMING_HTTP.value
-    STREAM_OF_RESOURCE = f"{ChannelType.STREAMING_HTTP.value} of the resource"
+    EVENT_SOURCE = channel_types.EVENT_SOURCE.name
+    WEB_SOCKET = channel_types.WEB_SOCKET.name
+    STREAMING_HTTP = channel_types.STREAMING_HTTP.name
+    STREAM_OF_RESOURCE = f"{channel_types.STREAMING_HTTP.name} of the resource"
     SOLID_0_1 = "solid-0.1"
+
+
+_OF_CHANNELS: Final = (Protocol.EVENT_SOURCE, Protocol.WEB_SOCKET, Protocol.STREAMING_HTTP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +103,12 @@ def preferred(ways: Iterable[Way]) -> Way | None:
 
 
 def _services(description: Graph) -> Iterator[Way]:
-    known = {each.value: each for each in Protocol}
+    known = {each.value: each for each in _OF_CHANNELS}
     for subject in description.subjects(Iri(NOTIFY_CHANNEL_TYPE)):
         features = description.objects(subject, Iri(NOTIFY_FEATURE))
         for named in description.objects(subject, Iri(NOTIFY_CHANNEL_TYPE)):
-            channel_type = channel_type_of(named.value)
-            if channel_type is not None and channel_type.value in known and type(subject) is Iri:
-                protocol = known[channel_type.value]
+            protocol = known.get(channel_type_name(named.value) or "")
+            if protocol is not None and type(subject) is Iri:
                 yield Way(protocol, subject.value, Iri(NOTIFY_STATE) in features)
 
 

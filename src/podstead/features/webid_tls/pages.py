@@ -12,32 +12,57 @@ import asyncio
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from podstead.authn.web_ids import ProfileSources, UnusableDocument, WebIdDocuments
+from podstead.core.codes import ErrorCode
 from podstead.core.errors import Conflict, NotFound, RemoteUnavailable
 from podstead.core.media_types import N3, SPARQL_UPDATE
 from podstead.features.webid_tls.issuing import IssuedCertificate, issue_certificate
 from podstead.features.webid_tls.keys import OwnKey, key_label, keys_of, removal
 from podstead.idp.audit import Audit, AuditEvent, RequestSource
-from podstead.idp.codes import IdpCodes
 from podstead.idp.records import Account
 from podstead.idp.security_events import event_records
 from podstead.idp.sessions import OpenSession
 from podstead.idp.token_issuing import ProfilePatcher
 from podstead.storage.record_store import RecordStore
 from podstead.web.account.collections import Collection, Removed, format_day, machine_time
+from podstead.web.account.security_page import SecuritySection, SecurityView
 from podstead.web.browsers import json_response
-from podstead.web.codes import WebCodes
-from podstead.web.pages.addresses import ACCOUNT
+from podstead.web.pages.addresses import ACCOUNT, AGAIN, AGAIN_REASONS
+from podstead.web.pages.cookies import Tone, add_notices
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
+
+if TYPE_CHECKING:
+    from podstead.app.provider import Provider
+
+AGAIN["certificates"] = f"{ACCOUNT}?view=programs#certificates"
+AGAIN_REASONS["certificates"] = N_(
+    "Confirm that it is you before you create or remove a certificate. A certificate remains valid "
+    "after you sign out."
+)
+add_notices(
+    Tone.DONE,
+    certificate_removed=N_(
+        "The key has been removed from your profile. Its certificate is no longer valid."
+    ),
+)
 
 CERTIFICATES_PATH: Final = f"{ACCOUNT}/certificates"
 _PASSWORD_BYTES: Final = 8
 MAX_PER_ACCOUNT: Final = 50
 VALID_S: Final = 365 * 24 * 3600
+
+
+class CertificateCodes(ErrorCode):
+    """What errors of certificates say to people."""
+
+    NOT_IN_PROFILE = "The profile does not state this key; it may have been removed"
+    TOO_MANY = "A profile can have at most {number} keys; remove one first"
+    PROFILE_UNREADABLE = "Your profile cannot be read, so its keys are not known; repair it first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +104,7 @@ class CertificateKeys:
         change the profile.
         """
         if len(await self.of(account)) >= MAX_PER_ACCOUNT:
-            raise Conflict(IdpCodes.TOO_MANY_PROFILE_KEYS, number=MAX_PER_ACCOUNT)
+            raise Conflict(CertificateCodes.TOO_MANY, number=MAX_PER_ACCOUNT)
         now_s = self._records.now_s()
         issued = await asyncio.to_thread(
             issue_certificate, account.web_id, now_s=now_s, valid_s=VALID_S
@@ -101,7 +126,7 @@ class CertificateKeys:
                 )
                 await self._note(AuditEvent.CERTIFICATE_REMOVED, account, mark, source)
                 return
-        raise NotFound(IdpCodes.KEY_NOT_IN_PROFILE)
+        raise NotFound(CertificateCodes.NOT_IN_PROFILE)
 
     async def _note(
         self, event: AuditEvent, account: Account, mark: str, source: RequestSource
@@ -124,9 +149,9 @@ class CertificateCollection(Collection[OwnKey]):
     below = CERTIFICATES_PATH
     name = "keys"
     shown_as = "certificate_keys"
-    missing = IdpCodes.KEY_NOT_IN_PROFILE
+    missing = CertificateCodes.NOT_IN_PROFILE
     purpose = "certificates"
-    credential = "Client certificate"
+    credential = N_("Client certificate")
 
     certificates: CertificateKeys
 
@@ -191,7 +216,7 @@ class CertificateCollection(Collection[OwnKey]):
         issued = new.issued
         return self.site.account_page(
             page,
-            "new_certificate.html",
+            "webid_tls/new_certificate.html",
             name=name,
             mark=new.mark,
             expires_s=new.expires_s,
@@ -208,9 +233,23 @@ class CertificateCollection(Collection[OwnKey]):
 
 
 def _unreadable() -> Conflict:
-    return Conflict(WebCodes.OWN_KEYS_UNKNOWN)
+    return Conflict(CertificateCodes.PROFILE_UNREADABLE)
 
 
 def _download(content: bytes, media_type: str) -> str:
     """A data URL that contains the certificate, so that the server does not store it."""
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+
+
+SECTION: Final = SecuritySection("pods/webid_tls/section.html", view=SecurityView.PROGRAMS)
+
+
+def certificate_collection(provider: Provider) -> CertificateCollection:
+    """The keys of accounts of the provider."""
+    keys = CertificateKeys(
+        sources=provider.services.profiles,
+        profiles=provider.own_profiles,
+        records=provider.records,
+        audit=provider.audit,
+    )
+    return CertificateCollection(provider.pages.site, keys)

@@ -19,6 +19,7 @@ from podstead.idp.administration.audit_log import (
 )
 from podstead.idp.administration.service import InvitationActions
 from podstead.idp.audit import AuditEvent
+from podstead.notifications.channels import DeliveryFailures
 from podstead.storage.invitations import MAX_DAYS, MAX_USES, invitation_url
 from podstead.web.codes import WebCodes
 from podstead.web.console import accounts
@@ -194,18 +195,6 @@ LOW_SHARE: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class FailedWebhook:
-    """A webhook whose deliveries fail. ``given_up`` is the reason why nothing is sent any more,
-    empty if it is tried again."""
-
-    topic: str
-    host: str
-    failures: int
-    since_ms: int
-    given_up: str
-
-
-@dataclass(frozen=True, slots=True)
 class MailHealth:
     """How many messages wait to be sent, and how many of these have failed at least once."""
 
@@ -227,9 +216,8 @@ class Health:
     accounts: int
     used_bytes: int
     channels: int
-    retrying: int
-    given_up: int
-    failed: Sequence[FailedWebhook]
+    deliveries: DeliveryFailures | None
+    """``None`` if the server pushes no notifications."""
     slow: Sequence[SlowRequest]
     mail: MailHealth | None
     """``None`` if the server sends no mail."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
-
-import msgspec
 
 from podstead.core.clock import Clock
 from podstead.core.errors import (
@@ -19,8 +17,7 @@ from podstead.core.errors import (
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES, parse_media_type
-from podstead.core.vocab import NOTIFICATION_CONTEXTS, RDF_TYPE, SOLID, SOLID_OIDC_ISSUER
-from podstead.jose.tokens import Json
+from podstead.core.vocab import NOTIFICATION_CONTEXTS
 from podstead.notifications.channel_documents import (
     MAX_LIFETIME_MS,
     MAX_STATE_CHARACTERS,
@@ -32,16 +29,15 @@ from podstead.notifications.channel_documents import (
     service_description,
     topic_path,
 )
-from podstead.notifications.channel_types import GATEWAY, SERVICES, ChannelType
-from podstead.notifications.channels import Channel, Channels
+from podstead.notifications.channel_types import GATEWAY, WEB_SOCKET, ChannelType
+from podstead.notifications.channels import Channel, ChannelHandler, Channels
 from podstead.notifications.readers import Readers, Subscriber
 from podstead.rdf.errors import UnavailableContext, UnknownContext
-from podstead.rdf.graph import Graph, Iri
+from podstead.rdf.graph import Graph
 from podstead.storage.protocol import ChangeLog
 from podstead.web.description_endpoints import (
     GeneratedDocument,
     generated_document,
-    public_document,
 )
 from podstead.web.forms import MAX_JSON_BYTES, json_object
 from podstead.web.limits import network_key
@@ -56,9 +52,6 @@ from podstead.web.response import (
 
 # The URLs of channels, and their descriptions (N-9, N-20 to N-23).
 
-SENDER: Final = ResourcePath(f"{SERVICES}sender")
-"""The document about the sender of webhooks, whose WebID is ``#it``."""
-
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
@@ -69,11 +62,16 @@ class Addresses:
     """The same for sockets, if it is another; http or https."""
 
     def describe(
-        self, key: str, channel: Channel, *, given_up: str | None = None
+        self,
+        key: str,
+        channel: Channel,
+        handler: ChannelHandler,
+        *,
+        given_up: str | None = None,
     ) -> DescribedChannel:
         """The description of a channel; ``given_up`` is the reason why nothing is sent on it any
         more."""
-        channel_type = ChannelType(channel.channel_type)
+        channel_type = handler.type
         return DescribedChannel(
             url=self.base_url + channel_path(channel_type, key),
             channel_type=channel_type,
@@ -85,21 +83,16 @@ class Addresses:
             state=channel.state,
             receive_from=self.receive_from(channel_type, key),
             send_to=channel.send_to,
-            sender=self.sender if channel_type.is_pushed else None,
+            sender=handler.sender,
             comment=None if given_up is None else f"Nothing is sent any more: {given_up}",
         )
-
-    @property
-    def sender(self) -> str:
-        """The WebID of this server, as the sender of webhooks."""
-        return f"{self.base_url}{SENDER}#it"
 
     def receive_from(self, channel_type: ChannelType, key: str) -> str | None:
         """The URL that a receiver connects to, ``None`` for a channel that pushes."""
         if channel_type.is_pushed:
             return None
         path = receiving_path(channel_type, key)
-        if channel_type is not ChannelType.WEB_SOCKET:
+        if not channel_type.is_socket:
             return self.base_url + path
         # ws for http, wss for https
         return f"ws{(self.sockets_base_url or self.base_url)[len('http') :]}{path}"
@@ -133,8 +126,6 @@ _ALLOW: Final = "OPTIONS, GET, HEAD, POST"
 Parse = Callable[[bytes, str, str], Awaitable[Graph]]
 """Reads content of a media type with a base IRI. Raises BadRequest, UnsupportedMediaType,
 UnknownContext."""
-CheckReceiver = Callable[[str], Awaitable[None]]
-"""Raises Unprocessable for a URL that this server sends nothing to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +137,6 @@ class Subscriptions:
     log: ChangeLog
     parse: Parse
     addresses: Addresses
-    check_receiver: CheckReceiver
 
     async def subscribe(
         self, wanted: ChannelRequest, request: Request, agent: Identity | None
@@ -159,12 +149,12 @@ class Subscriptions:
             raise NotAuthenticated  # WebhookChannel2023 section 3: MUST
         subscriber = Subscriber(agent, request.fields.get(b"origin"))
         await self.readers.check(wanted.topic, subscriber)
-        if wanted.send_to is not None:
-            await self.check_receiver(wanted.send_to)
+        handler = self.channels.handlers[wanted.channel_type.name]
+        await handler.check(wanted)
         counted_as = agent.iri if agent else f"public {network_key(request.client_address)}"
         began = await self.log.newest_sequence()
         opened = await self.channels.open(wanted, subscriber, counted_as=counted_as, began=began)
-        return self.addresses.describe(opened.key, opened.channel)
+        return self.addresses.describe(opened.key, opened.channel, handler)
 
 
 class SubscriptionService:
@@ -231,12 +221,13 @@ class ChannelEndpoint:
 
     async def get(self, request: Request, agent: Identity | None) -> Response:
         """Raises NotFound, NotAcceptable, PreconditionFailed, StorageError."""
-        type_name, key = request.path.split("/")[-2:]
-        channel = await self._channels.find(key)
-        if channel is None or channel.channel_type != type_name:
-            raise NotFound("There is no such channel; it may have ended")
-        given_up = await self._channels.given_up(key)
-        described = self._addresses.describe(key, channel, given_up=given_up)
+        key, channel = await self._found(request)
+        described = self._addresses.describe(
+            key,
+            channel,
+            self._channels.handlers[channel.channel_type],
+            given_up=await self._channels.given_up(key, channel),
+        )
         description = channel_description(described)
         document = GeneratedDocument(description.graph, description.json, PREFIXES, FORMS)
         response = generated_document(request, agent, document, allow="OPTIONS, GET, HEAD, DELETE")
@@ -245,59 +236,15 @@ class ChannelEndpoint:
 
     async def delete(self, request: Request, _: Identity | None) -> Response:
         """Unsubscribe. Raises NotFound, StorageError, Overloaded."""
+        await self._channels.close(*await self._found(request))
+        return empty_response(204)
+
+    async def _found(self, request: Request) -> tuple[str, Channel]:
         type_name, key = request.path.split("/")[-2:]
         channel = await self._channels.find(key)
         if channel is None or channel.channel_type != type_name:
             raise NotFound("There is no such channel; it may have ended")
-        await self._channels.close(key)
-        return empty_response(204)
-
-
-# ``/.notifications/sender``: the sender of webhooks, and how receivers verify it (N-21).
-#
-# The sender is a WebID of the server whose issuer is the server itself. Where there is an identity
-# provider its documents lead to the keys; where there is none, just enough of them is served here.
-
-OPENID_PATH: Final = ResourcePath("/.well-known/openid-configuration")
-JWKS_PATH: Final = ResourcePath("/.well-known/jwks.json")
-_AGENT: Final = "http://purl.org/dc/terms/Agent"
-
-Published = Callable[[], Awaitable[Sequence[Json]]]
-"""The public keys of the server, as JWKs. Raises StorageError."""
-
-
-class SenderEndpoint:
-    """Tells who the sender is."""
-
-    def __init__(self, *, web_id: str, issuer: str, published: Published) -> None:
-        sender = Iri(web_id)
-        said = [
-            (sender, Iri(RDF_TYPE), Iri(_AGENT)),
-            (sender, Iri(SOLID_OIDC_ISSUER), Iri(issuer)),
-        ]
-        self._document = GeneratedDocument(Graph(said), prefixes={"solid": SOLID})
-        self._published = published
-        self._issuer = msgspec.json.encode(
-            {
-                "issuer": issuer,
-                "jwks_uri": issuer + JWKS_PATH,
-                "response_types_supported": [],
-                "subject_types_supported": ["public"],
-                "id_token_signing_alg_values_supported": ["ES256", "RS256"],
-            }
-        )
-
-    async def get(self, request: Request, agent: Identity | None) -> Response:
-        """The sender's document. Raises NotAcceptable, PreconditionFailed."""
-        return generated_document(request, agent, self._document)
-
-    async def issuer(self, request: Request, _: Identity | None) -> Response:
-        """Where the keys are, of a server that signs nobody in (OpenID Connect Discovery)."""
-        return public_document(request, self._issuer)
-
-    async def key_set(self, request: Request, _: Identity | None) -> Response:
-        """The keys. Raises StorageError."""
-        return public_document(request, msgspec.json.encode({"keys": await self._published()}))
+        return key, channel
 
 
 # ``/.notifications/gateway``: subscriptions by the oldest protocol (N-25).
@@ -359,7 +306,7 @@ class GatewayEndpoint:
             )
         ttl_ms = _milliseconds(asked, "ttl")
         return ChannelRequest(
-            ChannelType.WEB_SOCKET,
+            WEB_SOCKET,
             topic_path(topic, base_url=self._with.addresses.base_url),
             state=state,
             rate_ms=_milliseconds(asked, "rate"),

@@ -22,7 +22,12 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, TURTLE, choose
 from podstead.notifications.channel_documents import topic_path
-from podstead.notifications.channel_types import ChannelType
+from podstead.notifications.channel_types import (
+    EVENT_SOURCE,
+    STREAMING_HTTP,
+    WEB_SOCKET,
+    ChannelType,
+)
 from podstead.notifications.channels import Channel, Channels, terms_of
 from podstead.notifications.deliveries import QueueItem, SubscriberQueue
 from podstead.notifications.listening import (
@@ -81,7 +86,7 @@ class Streams:
         Raises NotFound for a channel that has ended, BadRequest, ServerTrouble; NotAuthenticated
         and AccessDenied if its topic may not be read any more, RateLimited for too many listeners.
         """
-        channel = await self._channel(request, ChannelType.EVENT_SOURCE)
+        channel = await self._channel(request, EVENT_SOURCE)
         last_id = request.fields.get(b"last-event-id")
         if last_id is not None and _SEQUENCE.fullmatch(last_id) is None:
             raise BadRequest("The Last-Event-ID is not one of this stream")
@@ -91,7 +96,7 @@ class Streams:
 
     async def stream(self, request: Request, _: Identity | None) -> Response:
         """``GET`` of a channel's messages; raises as :meth:`events`."""
-        channel = await self._channel(request, ChannelType.STREAMING_HTTP)
+        channel = await self._channel(request, STREAMING_HTTP)
         place = await self._place(request, terms_of(channel))
         messages = self._as_messages(place.listening, channel.media_type)
         return place.response(request, channel.media_type, messages)
@@ -148,7 +153,7 @@ class Streams:
     async def _channel(self, request: Request, channel_type: ChannelType) -> Channel:
         key = request.path.split("/")[-2]
         channel = await self._channels.find(key)
-        if channel is None or channel.channel_type != channel_type.value:
+        if channel is None or channel.channel_type != channel_type.name:
             raise NotFound("There is no such channel; it may have ended")
         await self._channels.note_use(key)
         return channel
@@ -286,7 +291,7 @@ class ChannelSocket(SocketEndpoint):
     async def _channel(self, request: Request) -> Channel:
         key = request.path.split("/")[-2]
         channel = await self._channels.find(key)
-        if channel is None or channel.channel_type != ChannelType.WEB_SOCKET.value:
+        if channel is None or channel.channel_type != WEB_SOCKET.name:
             raise NotFound("There is no such channel; it may have ended")
         await self._channels.note_use(key)
         return channel

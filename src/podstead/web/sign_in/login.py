@@ -25,7 +25,7 @@ from podstead.storage.record_store import Versioned
 from podstead.web.browsers import json_response, see_other
 from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, PasswordsDiffer, only, read_query, read_submission
-from podstead.web.pages.addresses import ACCOUNT, AGAIN, LOGIN, again_url
+from podstead.web.pages.addresses import ACCOUNT, AGAIN, AGAIN_REASONS, LOGIN, again_url
 from podstead.web.pages.cookies import Notice
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -37,6 +37,7 @@ from podstead.web.sign_in.browser_sign_in import (
     BrowserSignIn,
     SecondFactorNeeded,
     SignedInHere,
+    SignInForm,
 )
 
 
@@ -46,7 +47,7 @@ class LoginPage:
 
     site: Site
     sign_in: BrowserSignIn
-    passkeys: bool
+    forms: Sequence[SignInForm]
     nostr: bool
 
     @route(LOGIN, "GET", needs_terms=False)
@@ -64,10 +65,11 @@ class LoginPage:
             typed=typed or (session.account.pod if session else ""),
             action=_path(purpose, afterwards),
             again=purpose,
+            reason=None if purpose is None else AGAIN_REASONS.get(purpose),
             client=None,
             registration=not self.site.registration.is_closed and purpose is None,
             uid=None,
-            passkeys=self.passkeys,
+            forms=self.forms,
             nostr=self.nostr,
             nostr_address=None,
             afterwards=afterwards if purpose is None else afterwards or AGAIN[purpose],
@@ -110,7 +112,7 @@ class SecondStepPages:
     two_factors: TwoFactors
     authorizations: Authorizations
     sign_in: BrowserSignIn
-    passkeys: bool
+    forms: Sequence[SignInForm]
 
     @route(SECOND_FACTOR_PATH, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -133,7 +135,8 @@ class SecondStepPages:
             account=account.value,
             has_app=found.record.totp_secret is not None,
             has_recovery_codes=accepts_recovery_codes(found.record, account.value),
-            passkeys=self.passkeys and found.has_passkeys,
+            forms=[each for each in self.forms if each.is_second_factor and found.has_passkeys],
+            second_step=True,
             uid=half.value.uid,
             afterwards="" if half.value.uid else half.value.path,
         )

@@ -1,11 +1,15 @@
-"""Adds, lists, renames and removes the passkeys of an account (A-117, A-121, A-124).
+"""Adds, lists, renames and removes the passkeys of an account, and signs in with them (A-117 to
+A-124).
 
-The person is signed in; the pages check that they signed in recently. An account always keeps at
-least one factor.
+Whoever changes passkeys is signed in; the pages check that they signed in recently. An account
+always keeps at least one factor. People who sign in do not type a name: the credential id and the
+user handle identify the account. The server therefore reveals nothing about an account to anyone
+without one of its passkeys.
 """
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,24 +17,36 @@ from typing import Final
 import msgspec
 
 from podstead.core.errors import BadRequest, Conflict, NotFound
-from podstead.idp.audit import Audit, AuditEvent, RequestSource
-from podstead.idp.challenges import Challenges, IssuedChallenge, challenge_of
-from podstead.idp.codes import IdpCodes
-from podstead.idp.passkeys.ceremonies import (
+from podstead.features.passkeys.ceremonies import (
     ADDING,
+    PASSKEYS,
+    SIGNING_IN,
+    Assertion,
     CeremonyVerifier,
     CreatedKey,
+    CreationOffer,
     Credential,
+    Passkey,
+    PasskeyCodes,
+    UnknownCredential,
+    VerificationFailed,
+    base64url_decoded,
     base64url_encoded,
     response_of,
 )
-from podstead.idp.records import PASSKEYS, Account, Challenge, Passkey
+from podstead.idp import sign_in
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
+from podstead.idp.challenges import Challenges, IssuedChallenge, challenge_of, suffix_of
+from podstead.idp.codes import IdpCodes
+from podstead.idp.records import ACCOUNTS, Account, Challenge
 from podstead.idp.security_events import event_records
 from podstead.idp.sessions import OpenSession
-from podstead.idp.sign_in_methods import end_records, remaining_factor
-from podstead.storage.record_store import RecordStore, Versioned, secret_key
+from podstead.idp.sign_in import AccountDisabled
+from podstead.idp.sign_in_methods import SignInMethod, end_records, remaining_factor
+from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
 from podstead.storage.records import Precondition, Record
 
+FACTOR: Final = "passkey"
 MAX_PER_ACCOUNT: Final = 50
 MAX_NAME_CHARACTERS: Final = 64
 TRANSPORTS: Final = frozenset({"ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"})
@@ -39,27 +55,33 @@ _HANDLE_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class CreationOffer:
-    """The permission to add a passkey, with what the browser needs for it."""
+class SignedInByPasskey:
+    """The account of a passkey, and the uid of the interaction that asked for it."""
 
-    issued: IssuedChallenge
-    user_handle: str
-    present: Sequence[Passkey]
-    """The passkeys of the account, whose authenticators must not create a second one."""
+    stored: Versioned[Account]
+    uid: str
+    """Empty for a sign-in without an application."""
+    sign_in_method: str
+    """The entry of the passkey (:mod:`podstead.idp.sessions`)."""
+    amr: tuple[str, ...]
+    """The ``amr`` value for tokens (:mod:`podstead.idp.sign_in`)."""
 
 
 class Passkeys:
-    """Adds, lists, renames and removes passkeys."""
+    """The passkeys of accounts."""
 
     def __init__(
         self,
         *,
         records: RecordStore,
         challenges: Challenges,
+        methods: Sequence[SignInMethod],
         verifier: CeremonyVerifier,
         audit: Audit,
     ) -> None:
+        """``methods`` are all by which accounts can sign in."""
         self._records = records
+        self._methods = methods
         self._challenges = challenges
         self._verifier = verifier
         self._audit = audit
@@ -76,7 +98,7 @@ class Passkeys:
         account_id = signed_in.account.account_id
         present = [each.value for each in await self.of_account(account_id)]
         if len(present) >= MAX_PER_ACCOUNT:
-            raise Conflict(IdpCodes.TOO_MANY_PASSKEYS, number=MAX_PER_ACCOUNT)
+            raise Conflict(PasskeyCodes.TOO_MANY, number=MAX_PER_ACCOUNT)
         handle = present[0].user_handle if present else self._new_handle()
         issued = await self._challenges.issue(
             ADDING, holder=signed_in.stored.key, account_id=account_id, user_handle=handle
@@ -121,7 +143,7 @@ class Passkeys:
         """Rename a passkey. Raises NotFound and BadRequest."""
         label = usable_name(name)
         if not label:
-            raise BadRequest(IdpCodes.PASSKEY_WITHOUT_NAME)
+            raise BadRequest(PasskeyCodes.WITHOUT_NAME)
         stored = await self._existing(account_id, key)
         changed = msgspec.structs.replace(stored.value, name=label)
         await self._records.commit([PASSKEYS.replace(stored, changed)], [stored.unchanged])
@@ -142,7 +164,7 @@ class Passkeys:
         """
         account_id = account.value.account_id
         stored = await self._existing(account_id, key)
-        stays = await remaining_factor(self._records, account, without=stored.unchanged)
+        stays = await remaining_factor(self._records, self._methods, account, without=stored.entry)
         method = stored.entry
         removal = [
             PASSKEYS.drop(key),
@@ -157,6 +179,37 @@ class Passkeys:
             AuditEvent.PASSKEY_REMOVED, account_id=account_id, aaguid=stored.value.aaguid
         )
         return method
+
+    # --- signing in ---------------------------------------------------------------------------
+
+    async def ask(self, *, browser: str, uid: str = "") -> IssuedChallenge:
+        """A challenge for a browser, in the interaction with this uid, if any."""
+        return await self._challenges.issue(SIGNING_IN, holder=browser, suffix=uid)
+
+    async def verify(
+        self, challenge_key: str, credential: Credential, *, browser: str
+    ) -> SignedInByPasskey:
+        """The account whose passkey has signed the challenge.
+
+        Raises ChallengeInvalid, UnknownCredential, VerificationFailed, AccountDisabled.
+        """
+        await self._challenges.take(challenge_key, SIGNING_IN, holder=browser)
+        stored = await self._find(credential)
+        try:
+            assertion = await self._check(
+                stored.value, credential, bytes.fromhex(challenge_of(challenge_key))
+            )
+            account = await self._note_use(stored, assertion)
+        except (VerificationFailed, AccountDisabled):
+            self._note(AuditEvent.SIGN_IN_FAILED, stored.value)
+            raise
+        self._note(AuditEvent.SIGNED_IN, stored.value)
+        return SignedInByPasskey(
+            account,
+            suffix_of(challenge_key),
+            stored.entry,
+            sign_in.of_passkey(backup_eligible=assertion.backup_eligible),
+        )
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -198,7 +251,7 @@ class Passkeys:
         key = passkey_key(passkey.credential_id)
         known = await self._records.read(PASSKEYS, key)
         if known is not None:
-            raise Conflict(IdpCodes.PASSKEY_REGISTERED)
+            raise Conflict(PasskeyCodes.REGISTERED)
         record = PASSKEYS.put(key, passkey, owner=account.value.account_id)
         noted = await self._noting(AuditEvent.PASSKEY_ADDED, passkey, source)
         await self._records.commit([record, *noted], [account.unchanged, PASSKEYS.absent(key)])
@@ -206,8 +259,74 @@ class Passkeys:
     async def _existing(self, account_id: str, key: str) -> Versioned[Passkey]:
         stored = await self._records.read(PASSKEYS, key)
         if stored is None or stored.value.account_id != account_id:
-            raise NotFound(IdpCodes.NO_SUCH_PASSKEY)
+            raise NotFound(PasskeyCodes.NO_SUCH_PASSKEY)
         return stored
+
+    async def _find(self, credential: Credential) -> Versioned[Passkey]:
+        credential_id = credential.get("id")
+        if not isinstance(credential_id, str):
+            raise UnknownCredential
+        return await self._read(passkey_key(credential_id))
+
+    async def _check(self, passkey: Passkey, credential: Credential, challenge: bytes) -> Assertion:
+        """Verify that the response is from the authenticator that has the passkey. Raises
+        VerificationFailed."""
+        handle = base64url_decoded(response_of(credential).get("userHandle"))
+        expected = base64url_decoded(passkey.user_handle)
+        if not handle or not expected or not hmac.compare_digest(handle, expected):
+            raise VerificationFailed
+        assertion = await self._verifier.verify_assertion(
+            credential, challenge=challenge, public_key=passkey.public_key
+        )
+        if assertion.backup_eligible != passkey.backup_eligible:
+            raise VerificationFailed
+        return assertion
+
+    async def _note_use(
+        self, found: Versioned[Passkey], assertion: Assertion
+    ) -> Versioned[Account]:
+        """Record the use in the current version of the passkey. If two signatures have the same
+        counter, the second is refused, whenever it arrives."""
+
+        async def compute() -> Changes[Versioned[Account] | None]:
+            stored = await self._read(found.key)
+            account = await self._account(stored.value.account_id)
+            now_s = self._records.now_s()
+            if not sign_count_increases(stored.value.sign_count, assertion.sign_count):
+                suspected = msgspec.structs.replace(stored.value, suspected_s=now_s)
+                return Changes(None, [PASSKEYS.replace(stored, suspected)], [stored.unchanged])
+            used = msgspec.structs.replace(
+                stored.value,
+                sign_count=assertion.sign_count,
+                backed_up=assertion.backed_up,
+                last_used_s=now_s,
+            )
+            return Changes(
+                account, [PASSKEYS.replace(stored, used)], [stored.unchanged, account.unchanged]
+            )
+
+        account = await self._records.transact(compute)
+        if account is None:
+            self._note(AuditEvent.PASSKEY_COPIED, found.value)
+            raise VerificationFailed
+        return account
+
+    async def _read(self, key: str) -> Versioned[Passkey]:
+        stored = await self._records.read(PASSKEYS, key)
+        if stored is None:
+            raise UnknownCredential
+        return stored
+
+    async def _account(self, account_id: str) -> Versioned[Account]:
+        stored = await self._records.read(ACCOUNTS, account_id)
+        if stored is None:
+            raise UnknownCredential
+        if stored.value.disabled:
+            raise AccountDisabled
+        return stored
+
+    def _note(self, event: AuditEvent, passkey: Passkey) -> None:
+        self._audit.note(event, account_id=passkey.account_id, factor=FACTOR)
 
 
 def passkey_key(credential_id: str) -> str:
@@ -229,3 +348,10 @@ def _transports(credential: Credential) -> tuple[str, ...]:
     if not isinstance(named, list):
         return ()
     return tuple(sorted({each for each in named if isinstance(each, str)} & TRANSPORTS))
+
+
+def sign_count_increases(before: int, now: int) -> bool:
+    """Whether a signature counter may follow another (WebAuthn L3, 6.1.1). Authenticators without a
+    counter always send 0. One that has a counter never sends the same or a lower value, unless the
+    passkey has been copied."""
+    return now > before or (now == 0 and before == 0)

@@ -1,13 +1,17 @@
-"""Schedules the retries of a message that a receiver did not accept, until giving up (N-21).
+"""What is stored about sending on a channel: how far it got, and its failed attempts (N-21). Pure.
 
-Pure. The waits grow, so that a receiver that is down gets few requests, and one that restarts gets
-the message soon. After a day the server gives up on the channel.
+The waits before another attempt grow, so that a receiver that is down gets few requests, and one
+that restarts gets the message soon. After a day the server gives up on the channel.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
+
+from podstead.storage.record_store import RecordKind
 
 WAITS_MS: Final = (1000, 5000, 30_000, 300_000, 1_800_000)
 """The waits before the second attempt, the third, and so on. The last one is repeated."""
@@ -38,3 +42,26 @@ class DeliveryAttempts:
     def are_enough(self, *, now_ms: int) -> bool:
         """Whether the server gives up."""
         return self.failures > 0 and now_ms - self.first_failed_ms >= GIVEN_UP_AFTER_MS
+
+
+class Webhook(msgspec.Struct, frozen=True):
+    """How far sending on a channel got. Its record has the same key as the channel.
+
+    ``position`` is the sequence number of the last change that is done with. ``given_up`` is the
+    reason why nothing is sent any more. ``greeted`` is true if the ``state`` of the channel has
+    been compared with the topic (N-14). Times are Unix milliseconds.
+    """
+
+    position: int
+    greeted: bool = False
+    failures: int = 0
+    first_failed_ms: int = 0
+    next_ms: int = 0
+    given_up: str | None = None
+
+    @property
+    def attempts(self) -> DeliveryAttempts:
+        return DeliveryAttempts(self.failures, self.first_failed_ms, self.next_ms)
+
+
+WEBHOOKS: Final = RecordKind("webhook", Webhook)

@@ -1,35 +1,66 @@
-"""``/idp/account/passkeys``: a person views and changes their passkeys (A-124); ``/idp/passkey``: a
-browser adds a passkey, and signs in with one (A-115 to A-121).
+"""The pages of passkeys. ``/idp/account/passkeys``: a person views and changes their passkeys
+(A-124); ``/idp/passkey``: a browser adds a passkey, and signs in with one (A-115 to A-121).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 from podstead.core.errors import AccessDenied, BadRequest
+from podstead.features import WorkerFeature
+from podstead.features.passkeys import PasskeySettings
+from podstead.features.passkeys.ceremonies import (
+    CHALLENGE_S,
+    PASSKEY_CHALLENGES,
+    PASSKEYS,
+    Credential,
+    Passkey,
+    PasskeyCodes,
+    RelyingParty,
+    creation_options,
+    relying_party,
+    request_options,
+)
+from podstead.features.passkeys.service import FACTOR, Passkeys, SignedInByPasskey
+from podstead.features.passkeys.verifier import WebAuthnVerifier
 from podstead.idp.authorizations import Authorizations
-from podstead.idp.codes import IdpCodes
-from podstead.idp.passkeys.ceremonies import Credential, RelyingParty
-from podstead.idp.passkeys.options import creation_options, request_options
-from podstead.idp.passkeys.service import Passkeys
-from podstead.idp.passkeys.sign_in import FACTOR, PasskeySignIn, SignedInByPasskey
-from podstead.idp.records import Passkey
+from podstead.idp.challenges import Challenges
+from podstead.idp.records import Account
 from podstead.idp.sessions import OpenSession
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.record_store import Versioned
 from podstead.web.account.collections import Collection, Removed, machine_time
+from podstead.web.account.security_page import SecuritySection
 from podstead.web.browsers import browser_name, json_response
 from podstead.web.forms import FormSubmission, read_submission
-from podstead.web.pages.addresses import ACCOUNT
-from podstead.web.pages.cookies import BROWSER
+from podstead.web.pages.addresses import ACCOUNT, AGAIN
+from podstead.web.pages.cookies import BROWSER, Tone, add_notices
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.sign_in.authorization import INTERACTION_PATH, VerifiedSignIn
-from podstead.web.sign_in.browser_sign_in import BrowserSignIn, RequestLimit
+from podstead.web.sign_in.browser_sign_in import BrowserSignIn, RequestLimit, SignInForm
+
+if TYPE_CHECKING:
+    from podstead.app.provider import Provider
+
+logger = logging.getLogger("podstead.app")
+
+AGAIN["passkeys"] = f"{ACCOUNT}#sign-in"
+add_notices(
+    Tone.DONE,
+    passkey_removed=N_(
+        "The passkey has been removed. Browsers and applications that were signed in "
+        "with it are signed out. You can now delete it from your device as well."
+    ),
+    passkey_renamed=N_("The passkey has been renamed."),
+)
 
 _KEY_SEGMENT: Final = 4
 
@@ -41,9 +72,9 @@ class PasskeyCollection(Collection[Versioned[Passkey]]):
     below = f"{ACCOUNT}/passkeys"
     name = "passkeys"
     shown_as = "passkeys"
-    missing = IdpCodes.NO_SUCH_PASSKEY
+    missing = PasskeyCodes.NO_SUCH_PASSKEY
     purpose = "passkeys"
-    credential = "Passkey"
+    credential = N_("Passkey")
 
     passkeys: Passkeys
     two_factors: TwoFactors
@@ -80,7 +111,7 @@ class PasskeyCollection(Collection[Versioned[Passkey]]):
 
     async def remove(self, page: PageRequest, key: str) -> Removed:
         owner = page.owner()
-        preconditions = await self.two_factors.passkey_removal(owner.account, key)
+        preconditions = await self.two_factors.method_removal(owner.account, PASSKEYS.entry_of(key))
         method = await self.passkeys.remove(
             owner.owner, key, page.source, preconditions=preconditions
         )
@@ -115,7 +146,6 @@ class PasskeyEndpoints:
     site: Site
     party: RelyingParty
     passkeys: Passkeys
-    passkey_sign_in: PasskeySignIn
     authorizations: Authorizations
     browser_sign_in: BrowserSignIn
     verified: VerifiedSignIn
@@ -168,7 +198,7 @@ class PasskeyEndpoints:
         uid = sent.text("interaction")
         if uid:
             await self.authorizations.pending(uid, browser=page.browser)
-        issued = await self.passkey_sign_in.ask(browser=page.browser, uid=uid)
+        issued = await self.passkeys.ask(browser=page.browser, uid=uid)
         has_cookie = self.site.cookies.secret(page.request, BROWSER) is not None
         cookies = [] if has_cookie else [self.site.cookies.set(BROWSER, page.browser)]
         return json_response(200, request_options(issued, self.party), *cookies)
@@ -180,9 +210,7 @@ class PasskeyEndpoints:
         await self.limit.count(page)
         sent = await read_submission(page.request)
         challenge_key, credential = _answer(sent)
-        verified = await self.passkey_sign_in.verify(
-            challenge_key, credential, browser=page.browser
-        )
+        verified = await self.passkeys.verify(challenge_key, credential, browser=page.browser)
         lasting = sent.ticked("remember")
         if verified.uid:
             return await self._on_to_interaction(page, verified, lasting=lasting)
@@ -232,3 +260,77 @@ def _answer(sent: FormSubmission) -> tuple[str, Credential]:
     if not isinstance(key, str) or not key or not isinstance(credential, dict):
         raise MissingFields
     return key, credential
+
+
+class PasskeyForm(SignInForm):
+    """The button on the sign-in form, and the suggestions of the browser in its field."""
+
+    template = "pods/passkeys/sign_in.html"
+    autocomplete = "webauthn"
+    is_second_factor = True
+
+    def __init__(self, passkeys: Passkeys) -> None:
+        self._passkeys = passkeys
+
+    async def hint(self, account: Account) -> str | None:
+        """A link to add a passkey to an account that has none (A-124)."""
+        has_some = await self._passkeys.of_account(account.account_id)
+        return None if has_some else "pods/passkeys/hint.html"
+
+
+class PasskeysInWorker(WorkerFeature):
+    """Passkeys at a base URL at which browsers support them."""
+
+    security_sections = (
+        SecuritySection("pods/passkeys/section.html", comes_first=True, script="passkeys.js"),
+    )
+
+    def __init__(self, provider: Provider, party: RelyingParty) -> None:
+        self._provider = provider
+        self._party = party
+        self._passkeys = Passkeys(
+            records=provider.records,
+            challenges=Challenges(
+                PASSKEY_CHALLENGES, lifetime_s=CHALLENGE_S, records=provider.records
+            ),
+            methods=provider.sign_in_methods,
+            verifier=WebAuthnVerifier(party),
+            audit=provider.audit,
+        )
+        self.sign_in_forms = (PasskeyForm(self._passkeys),)
+
+    @cached_property
+    def account_collections(self) -> Sequence[Collection[Any]]:  # type: ignore[override]
+        provider = self._provider
+        return (PasskeyCollection(provider.pages.site, self._passkeys, provider.two_factors),)
+
+    @cached_property
+    def provider_pages(self) -> Sequence[object]:  # type: ignore[override]
+        provider, pages = self._provider, self._provider.pages
+        per_minute = provider.settings.of(PasskeySettings).passkey_requests_per_minute
+        return (
+            PasskeyEndpoints(
+                pages.site,
+                self._party,
+                self._passkeys,
+                provider.authorizations,
+                pages.sign_in,
+                pages.verified_sign_in,
+                pages.limit("passkey", per_minute),
+            ),
+        )
+
+
+def passkeys_in_worker(provider: Provider) -> PasskeysInWorker | None:
+    """What passkeys add to a worker; ``None`` if browsers do not support them here (A-115)."""
+    settings = provider.settings.of(PasskeySettings)
+    party = relying_party(
+        provider.issuer, rp_id=settings.passkey_rp_id, further_origins=settings.passkey_origins
+    )
+    if party is None:
+        logger.info(
+            "Pages offer no passkeys: browsers know them over https only, or at localhost, and "
+            "never at an IP address. On this machine use http://localhost:PORT as the base URL."
+        )
+        return None
+    return PasskeysInWorker(provider, party)

@@ -15,8 +15,9 @@ import msgspec
 import pytest
 
 from podstead.app.adapters.system import SystemRandomness
-from podstead.idp.passkeys.sign_in import sign_count_increases
-from podstead.idp.records import ACCOUNTS, PASSKEY_CHALLENGES, PASSKEYS
+from podstead.features.passkeys.ceremonies import PASSKEY_CHALLENGES, PASSKEYS
+from podstead.features.passkeys.service import sign_count_increases
+from podstead.idp.records import ACCOUNTS
 from podstead.storage.record_store import RecordStore
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import BASE, Start, password_of
@@ -24,14 +25,21 @@ from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
 from tests.support.idp_pages import App, csrf_token, reply_of, sign_in, whole_account
-from tests.support.passkeys import PRESENT, SYNCED, VERIFIED, SoftAuthenticator, decoded
+from tests.support.passkeys import (
+    PRESENT,
+    SCRIPT,
+    SYNCED,
+    VERIFIED,
+    SoftAuthenticator,
+    ask,
+    decoded,
+    listed,
+    log_in,
+    options,
+    register,
+)
 
 NewBrowser = Callable[[], Browser]
-SCRIPT = {
-    "Accept": "application/json",
-    "Content-Type": "application/json",
-    "Sec-Fetch-Site": "same-origin",
-}
 RECENT_S = 600
 CHALLENGE_S = 300
 
@@ -45,39 +53,6 @@ async def account(browser: Browser) -> Page:
 @pytest.fixture
 def key() -> SoftAuthenticator:
     return SoftAuthenticator(BASE)
-
-
-async def ask(browser: Browser, path: str, sent: object = None, **headers: str) -> Answer:
-    body = json.dumps({} if sent is None else sent).encode()
-    return await browser.ask("POST", f"/idp/passkey/{path}", headers=SCRIPT | headers, body=body)
-
-
-async def options(browser: Browser, path: str, **sent: str) -> dict[str, Any]:
-    answer = await ask(browser, f"{path}/options", sent)
-    assert answer.status == 200, answer.text
-    asked: dict[str, Any] = answer.json()
-    return asked
-
-
-async def register(browser: Browser, key: SoftAuthenticator, **wrong: object) -> Answer:
-    """Add the passkey to who is signed in; ``wrong`` are members of the client data."""
-    asked = await options(browser, "register")
-    sent = {"challengeKey": asked["challengeKey"], "credential": key.create(asked, **wrong)}
-    return await ask(browser, "register/verify", {**sent, "name": "my key"})
-
-
-async def log_in(browser: Browser, key: SoftAuthenticator, **wrong: object) -> Answer:
-    """Sign in with the passkey."""
-    asked = await options(browser, "login")
-    sent = {"challengeKey": asked["challengeKey"], "credential": key.get(asked, **wrong)}
-    return await ask(browser, "login/verify", sent)
-
-
-async def listed(browser: Browser) -> list[dict[str, Any]]:
-    answer = await browser.ask("GET", "/idp/account/passkeys", headers=SCRIPT)
-    assert answer.status == 200, answer.text
-    passkeys: list[dict[str, Any]] = answer.json()["passkeys"]
-    return passkeys
 
 
 def refused(answer: Answer, status: int, error: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from podstead.idp.passkeys.ceremonies import (
+from podstead.features.passkeys.ceremonies import (
     ALGORITHMS,
     MAX_CREDENTIAL_ID_BYTES,
     Assertion,
@@ -21,11 +21,12 @@ from podstead.idp.passkeys.ceremonies import (
 if TYPE_CHECKING:
     from webauthn.helpers.structs import CredentialDeviceType
 
+
 _SYNCED: Final = "multi_device"
 
 
 class WebAuthnVerifier:
-    """Implements CeremonyVerifier of ``idp.passkeys.ceremonies``."""
+    """Implements CeremonyVerifier of ``features.passkeys.ceremonies``."""
 
     def __init__(self, party: RelyingParty) -> None:
         self._party = party

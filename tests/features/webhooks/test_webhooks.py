@@ -17,8 +17,8 @@ import pytest
 import rdflib
 
 from podstead.config import Settings
-from podstead.notifications import retries, webhooks
-from podstead.notifications.sender import Sender
+from podstead.features.webhooks import records, worker
+from podstead.features.webhooks.sender import Sender
 from tests.support.application import BASE, Server, Start, running
 from tests.support.notification_channels import NOTES, NOTIFY, TURTLE, channel, path_of, subscribe
 from tests.support.rdf import said, triples
@@ -42,8 +42,8 @@ OPENID = "/.well-known/openid-configuration"
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes seconds takes hundredths."""
-    monkeypatch.setattr(webhooks, "LOOK_S", 0.01)
-    monkeypatch.setattr(retries, "WAITS_MS", (10,))
+    monkeypatch.setattr(worker, "LOOK_S", 0.01)
+    monkeypatch.setattr(records, "WAITS_MS", (10,))
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ async def test_an_error_that_nothing_foresaw_loses_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """N-21: the channel is served again, and goes on where it was."""
-    monkeypatch.setattr(webhooks, "UNFORESEEN_S", 0.01)
+    monkeypatch.setattr(worker, "UNFORESEEN_S", 0.01)
     credentials, asked = Sender.credentials, iter([True])
 
     async def fails_once(sender: Sender, send_to: str) -> Mapping[str, str]:
@@ -263,7 +263,7 @@ async def test_a_receiver_that_takes_nothing_is_given_up(
     server: Server, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """N-21."""
-    monkeypatch.setattr(retries, "GIVEN_UP_AFTER_MS", 20)
+    monkeypatch.setattr(records, "GIVEN_UP_AFTER_MS", 20)
     receiver.answers += [500] * 1000
     made = await channel(server.alice, TYPE, NOTES, sendTo=receiver.url)
     await put(server)

@@ -1,8 +1,11 @@
-"""The parties and results of WebAuthn ceremonies, and the port that verifies them.
+"""Passkeys as they are stored, and the parties, options and results of WebAuthn ceremonies.
 
 The browser holds a ceremony for a relying party: this server, identified by the host of its base
 URL or by a parent domain, which several servers can share. A passkey of one relying party is
-useless to another, and an IP address cannot be a relying party (A-115).
+useless to another, and an IP address cannot be a relying party (A-115). A passkey is the only
+factor here, so the authenticator must verify the person, and the passkey must be discoverable
+without a name. The options for signing in are the same for everybody: they list no account's
+passkeys (A-116, A-120).
 """
 
 from __future__ import annotations
@@ -15,7 +18,13 @@ from ipaddress import ip_address
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+import msgspec
+
+from podstead.core.codes import ErrorCode
 from podstead.core.errors import BadRequest
+from podstead.idp.challenges import IssuedChallenge
+from podstead.idp.records import Account, Challenge
+from podstead.storage.record_store import RecordKind
 
 Credential = Mapping[str, object]
 """The response of a browser, as ``PublicKeyCredential.toJSON()`` serializes it (WebAuthn L3, 5.1).
@@ -29,6 +38,46 @@ CHALLENGE_S: Final = 300
 
 ADDING: Final = "add"
 SIGNING_IN: Final = "sign-in"
+_TIMEOUT_MS: Final = CHALLENGE_S * 1000
+
+
+class Passkey(msgspec.Struct, frozen=True):
+    """A passkey of an account (A-121); the key is the hash of ``credential_id``.
+
+    ``credential_id`` and ``user_handle`` are base64url without padding; ``public_key`` is a COSE
+    key. ``sign_count`` is the last signature counter of the authenticator, always 0 if it has none.
+    """
+
+    credential_id: str
+    account_id: str
+    user_handle: str
+    """The id by which authenticators know the account; the same for all passkeys of an account."""
+    public_key: bytes
+    sign_count: int
+    aaguid: str
+    """The model of the authenticator, as it reports it."""
+    transports: tuple[str, ...]
+    backup_eligible: bool
+    """Whether the passkey can be on several devices; it never changes."""
+    backed_up: bool
+    name: str
+    created_s: int
+    last_used_s: int | None = None
+    suspected_s: int | None = None
+    """When a signature had too low a counter, which suggests a copy."""
+
+
+PASSKEYS: Final = RecordKind("passkey", Passkey)
+PASSKEY_CHALLENGES: Final = RecordKind("passkey-challenge", Challenge)
+
+
+class PasskeyCodes(ErrorCode):
+    """What errors of passkeys say to people."""
+
+    WITHOUT_NAME = "A passkey must have a name"
+    NO_SUCH_PASSKEY = "There is no such passkey; it may have been removed"
+    REGISTERED = "This passkey is already registered"
+    TOO_MANY = "An account can have at most {number} passkeys; remove one first"
 
 
 class VerificationFailed(BadRequest):
@@ -110,6 +159,14 @@ def _is_below(host: str, domain: str) -> bool:
     return host == domain or host.endswith(f".{domain}")
 
 
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class CreatedKey:
     """The result of a verified registration (WebAuthn L3, 7.1)."""
@@ -165,9 +222,58 @@ def response_of(credential: Credential) -> Mapping[str, object]:
     return response if isinstance(response, dict) else {}
 
 
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+@dataclass(frozen=True, slots=True)
+class CreationOffer:
+    """The permission to add a passkey, with what the browser needs for it."""
+
+    issued: IssuedChallenge
+    user_handle: str
+    present: Sequence[Passkey]
+    """The passkeys of the account, whose authenticators must not create a second one."""
+
+
+def creation_options(
+    offer: CreationOffer, account: Account, party: RelyingParty, *, server_name: str
+) -> Mapping[str, object]:
+    """``PublicKeyCredentialCreationOptionsJSON``, with the key of the challenge."""
+    return {
+        "challenge": base64url_encoded(bytes.fromhex(offer.issued.challenge)),
+        "rp": {"name": server_name, "id": party.rp_id},
+        "user": {
+            "id": offer.user_handle,
+            "name": account.email or account.pod,
+            "displayName": account.pod,
+        },
+        "pubKeyCredParams": [{"alg": each, "type": "public-key"} for each in ALGORITHMS],
+        "timeout": _TIMEOUT_MS,
+        "attestation": "none",
+        "excludeCredentials": [_described(each) for each in offer.present],
+        "authenticatorSelection": {
+            "residentKey": "required",
+            "requireResidentKey": True,
+            "userVerification": "required",
+        },
+        "extensions": {"credProps": True},
+        "hints": [],
+        "challengeKey": offer.issued.challenge_key,
+    }
+
+
+def request_options(issued: IssuedChallenge, party: RelyingParty) -> Mapping[str, object]:
+    """``PublicKeyCredentialRequestOptionsJSON``, with the key of the challenge."""
+    return {
+        "challenge": base64url_encoded(bytes.fromhex(issued.challenge)),
+        "rpId": party.rp_id,
+        "allowCredentials": [],
+        "timeout": _TIMEOUT_MS,
+        "userVerification": "required",
+        "challengeKey": issued.challenge_key,
+    }
+
+
+def _described(passkey: Passkey) -> Mapping[str, object]:
+    return {
+        "id": passkey.credential_id,
+        "type": "public-key",
+        "transports": list(passkey.transports),
+    }

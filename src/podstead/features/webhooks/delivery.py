@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
+from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.core.errors import AccessDenied, NotAuthenticated, OutboundError
 from podstead.core.request_context import set_requester
+from podstead.features.webhooks.records import GONE, WEBHOOKS, DeliveryAttempts, Webhook
+from podstead.features.webhooks.sender import Sender
 from podstead.notifications.channels import CHANNELS, Channel, subscriber_of, terms_of
 from podstead.notifications.deliveries import EndReason
 from podstead.notifications.history import History
 from podstead.notifications.listening import CaughtUp, Ended, Heard, Listeners, Quiet
 from podstead.notifications.messages import Messages, Notification
-from podstead.notifications.retries import GONE, DeliveryAttempts
-from podstead.notifications.sender import Sender
-from podstead.notifications.webhook_records import WEBHOOKS, Webhook
 from podstead.storage.record_store import Lease, RecordStore, Versioned
 
 logger = logging.getLogger("podstead.notifications")
@@ -37,13 +36,6 @@ _QUIET_LONG_S: Final = 900.0
 """After this time without a message, the position in the change log is recorded."""
 
 
-class Outgoing(Protocol):
-    """Sends requests to receivers."""
-
-    async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
-        """Send a message and return the status of the response. Raises OutboundError."""
-
-
 @dataclass(frozen=True, slots=True)
 class Sending:
     """The state that sending on all channels shares."""
@@ -52,7 +44,7 @@ class Sending:
     listeners: Listeners
     history: History
     messages: Messages
-    outgoing: Outgoing
+    outgoing: ForeignDocuments
     sender: Sender
     lease: Lease
 
