@@ -23,6 +23,8 @@ from tests.support.engine import new_store
 from tests.support.rdf import JSON_LD, TURTLE, triples
 from tests.support.server import ServerProcess
 
+ACCESS = "urn:podstead:access#"
+
 
 @pytest.mark.parametrize("name", ["doc.ttl", "doc", "inner/", "deep/inner/", "with%20space"])
 def test_w_1_each_resource_links_to_its_one_acl(alice: Agent, container: str, name: str) -> None:
@@ -308,16 +310,43 @@ def test_w_8_an_acl_that_says_nothing_about_its_resource_denies(
         assert [agent.get(target).status for agent in (bob, public)] == [403, 401]
 
 
-def test_w_9_conditions_are_neither_advertised_nor_applied(
-    alice: Agent, bob: Agent, container: str
-) -> None:
+def test_w_9_the_conditions_that_are_evaluated_are_advertised(alice: Agent, container: str) -> None:
     path = alice.create(f"{container}doc.ttl")
-    rule = (
-        f"@prefix acl: <{ACL}>. [] a acl:Authorization; {bob.named}; acl:accessTo <doc.ttl>;"
-        " acl:mode acl:Read; acl:condition [ a acl:ClientCondition; acl:client <http://x/> ]."
-    )
-    assert alice.put(f"{path}.acl", rule).status == 201
-    assert bob.get(path).status == 200
-    for target in (path, f"{path}.acl", container):
+    alice.grant(path)
+    acl = f"{path}.acl"
+    types = {f"{ACL}ClientCondition", f"{ACL}IssuerCondition", f"{ACCESS}PeriodCondition"}
+    for response in (alice.get(acl), alice.head(acl), alice.request("OPTIONS", acl)):
+        assert set(response.targets(f"{ACL}condition")) == types
+    for target in (path, container):
         assert alice.get(target).targets(f"{ACL}condition") == []
-    assert (triples(rule, TURTLE, alice.url(f"{path}.acl"))) == alice.read(f"{path}.acl").triples
+
+
+def test_w_9_a_condition_narrows_an_authorization(alice: Agent, bob: Agent, container: str) -> None:
+    path = alice.create(f"{container}doc.ttl")
+    for condition, status in (
+        ("a acl:ClientCondition; acl:client <http://x.example/>", 403),
+        ("a acl:ClientCondition; acl:clientClass foaf:Agent", 200),
+        ("a acl:IssuerCondition; acl:issuer <http://x.example/>", 403),
+        ("a access:PeriodCondition; access:begins '2999-01-01T00:00:00Z'^^xsd:dateTime", 403),
+        ("a access:PeriodCondition; access:ends '2999-01-01T00:00:00Z'^^xsd:dateTime", 200),
+        ("a access:WeatherCondition", 200),
+    ):
+        rule = conditional_rule(bob.named, condition)
+        written = alice.put(f"{path}.acl", rule)
+        assert written.status in (201, 204)
+        ignored = [f"{ACCESS}WeatherCondition"] if "Weather" in condition else []
+        assert written.targets(f"{ACCESS}ignoredCondition") == ignored
+        assert bob.get(path).status == status
+        assert (triples(rule, TURTLE, alice.url(f"{path}.acl"))) == alice.read(
+            f"{path}.acl"
+        ).triples
+
+
+def conditional_rule(who: str, condition: str) -> str:
+    return (
+        f"@prefix acl: <{ACL}>. @prefix access: <{ACCESS}>."
+        "@prefix foaf: <http://xmlns.com/foaf/0.1/>."
+        "@prefix xsd: <http://www.w3.org/2001/XMLSchema#>."
+        f"[] a acl:Authorization; {who}; acl:accessTo <doc.ttl>;"
+        f" acl:mode acl:Read; acl:condition [ {condition} ]."
+    )

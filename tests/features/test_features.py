@@ -34,6 +34,8 @@ ADDRESSES = {
 """Addresses that only the feature answers."""
 OF_THE_PROVIDER = {"passkeys": ("/idp/account/passkeys", "data-passkeys")}
 """The same for features of the identity provider, with a part of its page for signing in."""
+WITHOUT_THESE = {"access_limits"}
+"""Features that have none of these."""
 COMMANDS = {"importers": "import", "watch": "watch", "webid_tls": "cert"}
 
 
@@ -60,7 +62,7 @@ def environment(left_out: str, tmp_path: Path) -> dict[str, str]:
 
 def test_each_feature_that_ships_is_there() -> None:
     assert len(features()) >= len(SHIPPED)
-    assert {*SETTINGS, *ADDRESSES, *OF_THE_PROVIDER, *COMMANDS} == set(SHIPPED)
+    assert {*SETTINGS, *ADDRESSES, *OF_THE_PROVIDER, *COMMANDS, *WITHOUT_THESE} == set(SHIPPED)
 
 
 def test_a_server_without_a_feature_does_not_know_it(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from podstead.rdf.graph import Graph
 from podstead.rdf.turtle_writer import write_turtle
+from podstead.wac.conditions import Circumstances
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 from podstead.wac.sharing.access import explain
@@ -201,7 +202,7 @@ def test_an_explanation_gives_the_modes_of_the_decision_and_a_reason_for_each(
     if names is not None:
         groups = frozenset(iri for iri in decided.groups if GROUPS[iri] & names)
         requester = Requester(frozenset(names), groups, origin)
-    explanation = explain(applying, requester)
+    explanation = explain(applying, requester, Circumstances(0))
     expected = decided.public if requester is None else agent_modes(decided, requester)
     assert explanation.modes == expected
     assert {mode.value for mode in explanation.modes} == oracle(graph, access_to=access_to).modes(

@@ -115,7 +115,7 @@ class World:
     def __post_init__(self) -> None:
         self.acls = EffectiveAcls(self, self.parse, base_url=BASE)
         self.groups = GroupMemberships(self, self.parse, self, self.clock, base_url=BASE)
-        self.gate = Gate(acls=self.acls, groups=self.groups, owners=self)
+        self.gate = Gate(acls=self.acls, groups=self.groups, owners=self, clock=self.clock)
 
     # --- building -------------------------------------------------------------------------
 

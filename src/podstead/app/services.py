@@ -374,6 +374,7 @@ class Services:
                 self.store, self.parse, self.foreign, self.clock, base_url=self.base_url
             ),
             owners=self.owners,
+            clock=self.clock,
             restrictions=[each.restriction for each in self.features if each.restriction],
         )
         return traced("decision", gate, "authorize")

@@ -62,6 +62,26 @@ ACL_READ: Final = ACL + "Read"
 ACL_WRITE: Final = ACL + "Write"
 ACL_APPEND: Final = ACL + "Append"
 ACL_CONTROL: Final = ACL + "Control"
+# The editor's draft of April 2026, section 4.4.
+ACL_CONDITION: Final = ACL + "condition"
+ACL_CONDITION_CLASS: Final = ACL + "Condition"
+ACL_CLIENT_CONDITION: Final = ACL + "ClientCondition"
+ACL_CLIENT: Final = ACL + "client"
+ACL_CLIENT_GROUP: Final = ACL + "clientGroup"
+ACL_CLIENT_CLASS: Final = ACL + "clientClass"
+ACL_ISSUER_CONDITION: Final = ACL + "IssuerCondition"
+ACL_ISSUER: Final = ACL + "issuer"
+ACL_ISSUER_GROUP: Final = ACL + "issuerGroup"
+ACL_ISSUER_CLASS: Final = ACL + "issuerClass"
+
+# Podstead's own vocabulary (docs/build/conditions.md). It is stored in the rules of people: it
+# never changes.
+ACCESS: Final = "urn:podstead:access#"
+ACCESS_PERIOD_CONDITION: Final = ACCESS + "PeriodCondition"
+ACCESS_BEGINS: Final = ACCESS + "begins"
+ACCESS_ENDS: Final = ACCESS + "ends"
+ACCESS_IGNORED_CONDITION: Final = ACCESS + "ignoredCondition"
+"""The relation from an ACL to a type of condition that its rules apply without."""
 
 # Solid Terms; Workspace ontology (pim/space).
 SOLID: Final = "http://www.w3.org/ns/solid/terms#"

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from podstead.core.date_times import read_time, write_time
 from podstead.core.errors import Unprocessable
 from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.core.media_types import JSON_LD, TURTLE, choose
@@ -46,9 +47,7 @@ from podstead.notifications.channel_types import (
     ChannelType,
     channel_type_name,
     read_duration,
-    read_time,
     write_duration,
-    write_time,
 )
 from podstead.rdf.graph import Description, Graph, Iri, Literal, Object, Triple
 

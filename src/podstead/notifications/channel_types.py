@@ -1,17 +1,15 @@
 """The channel types by which clients receive notifications, their features (N-3, N-20 to N-23), and
-the times and durations of those as XML Schema types.
+the durations of those as XML Schema types.
 
 A channel type is a protocol that carries messages. The features that a client can request for a
 channel are the same for all types. Durations are parsed in either case, since the drafts of channel
-types use lower-case ones (N-8). Times without a time zone are in UTC. Both are represented in
-milliseconds.
+types use lower-case ones (N-8), and represented in milliseconds.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Final
 from urllib.parse import quote
@@ -90,14 +88,6 @@ def _stream_prefix(container_url: str) -> str:
     return STREAMING_HTTP.service + quote(container_url, safe="")
 
 
-_MS: Final = timedelta(milliseconds=1)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_END_OF_TIME_MS: Final = 253_402_300_800_000
-"""The year 10000."""
-# XML Schema Part 2, dateTime; years of four digits, to which Python's are limited.
-_TIME: Final = re.compile(
-    r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,30}))?(Z|[+-]\d{2}:\d{2})?", re.ASCII
-)
 _UNITS_MS: Final = (365 * 86_400_000, 30 * 86_400_000, 86_400_000, 3_600_000, 60_000)
 """The units of a duration: years, months, days, hours and minutes."""
 # The number of digits is limited to what a reasonable duration needs.
@@ -106,25 +96,6 @@ _DURATION: Final = re.compile(
     r"(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})(?:\.(\d{1,9}))?S)?)?",
     re.IGNORECASE | re.ASCII,
 )
-
-
-def read_time(text: str) -> int:
-    """The Unix milliseconds of an ``xsd:dateTime`` from 1970 on. Raises ValueError."""
-    matched = _TIME.fullmatch(text.strip())
-    if matched is None:
-        raise ValueError("No date and time")
-    moment, fraction, zone = matched.groups()
-    read = datetime.fromisoformat(moment + ("+00:00" if zone in (None, "Z") else zone))
-    at_ms = (read - _EPOCH) // _MS + int((fraction or "0")[:3].ljust(3, "0"))
-    if not 0 <= at_ms < _END_OF_TIME_MS:
-        raise ValueError("No date and time")
-    return at_ms
-
-
-def write_time(at_ms: int) -> str:
-    """Unix milliseconds as ``xsd:dateTime`` in UTC, such as ``2026-11-21T10:53:38.000Z``."""
-    moment = _EPOCH + at_ms * _MS
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def read_duration(text: str) -> int:

@@ -1,5 +1,5 @@
 """Delivers the notifications of one topic into the queues of its subscribers, checking the access
-of each again.
+of each again: with each notification, and when a condition of the rules begins or ends to hold.
 
 Each topic has its own deliveries, so a topic whose rules take long to evaluate, because they name
 documents of other servers, delays no other. Access is decided once for all watches of one identity,
@@ -21,7 +21,7 @@ from enum import Enum
 from typing import Final
 
 from podstead.core.clock import Clock
-from podstead.core.errors import ServerTrouble
+from podstead.core.errors import AccessDenied, NotAuthenticated, ServerTrouble
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.messages import Activity, Notification
 from podstead.notifications.readers import ReadCheck, Readers, Subscriber, View
@@ -39,6 +39,9 @@ MAX_PENDING = 10_000
 
 RETRY_S = 1.0
 """The time between attempts to read the rules. Until one succeeds, notifications wait."""
+
+_MAX_WAIT_S = 3600.0
+"""The clock may be set while a check waits for its time."""
 
 _DECISIONS_AT_ONCE = 50
 _SENDS_AT_ONCE = 100
@@ -197,6 +200,9 @@ class Deliveries:
         self._watches: dict[Subscriber, set[Watch]] = {}
         self._pending: deque[Notification] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._check_at_ms: int | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._check: asyncio.Task[None] | None = None
 
     @property
     def is_idle(self) -> bool:
@@ -220,6 +226,46 @@ class Deliveries:
         self._pending.append(notification)
         if self._task is None:
             self._task = asyncio.create_task(self._run())
+
+    def check_again_at(self, at_ms: int | None) -> None:
+        """Check the access of all watches when this time has come; ``None`` for never."""
+        if at_ms is None or not self._watches:
+            return
+        if self._check_at_ms is None or at_ms < self._check_at_ms:
+            self._check_at_ms = at_ms
+            self._wait_for_check()
+
+    def stop_checking(self) -> None:
+        """Forget the time of the next check."""
+        self._check_at_ms = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _wait_for_check(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        wait_s = ((self._check_at_ms or 0) - self._with.clock.now_ms()) / 1000
+        if wait_s > 0:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(min(wait_s, _MAX_WAIT_S), self._wait_for_check)
+            return
+        self._check_at_ms = None
+        self._check = asyncio.create_task(self._check_all())
+
+    async def _check_all(self) -> None:
+        for subscriber in tuple(self._watches):
+            try:
+                self.check_again_at(await self._with.readers.check(self._topic, subscriber))
+            except (NotAuthenticated, AccessDenied):
+                self._end(subscriber, EndReason.REVOKED)
+            except ServerTrouble:
+                logger.exception("Access rules could not be read; tried again")
+                self.check_again_at(self._with.clock.now_ms() + int(RETRY_S * 1000))
+
+    def _end(self, subscriber: Subscriber, ending: EndReason) -> None:
+        for watch in tuple(self._watches.get(subscriber, ())):
+            watch.close()
+            watch.queue.put(WatchEnded(self._topic, ending))
 
     def _give_up(self) -> None:
         self._pending.clear()
@@ -252,6 +298,7 @@ class Deliveries:
         """Decide for all watches, then deliver. Raises ServerTrouble before any delivery."""
         view = await self._with.readers.view(notification)
         verdicts = await self._verdicts(view)
+        self.check_again_at(view.until_ms)
         notification = self._with_state(notification, view.metadata)
         told = 0
         for subscriber, verdict in verdicts.items():

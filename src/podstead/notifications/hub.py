@@ -74,23 +74,26 @@ class Hub:
     ) -> Watch:
         """Put every change from now on into ``queue``, if the subscriber may read the topic.
 
-        Access is checked again for each notification. A subscriber that has lost it, or whose
-        credential has expired, gets a WatchEnded instead, and the watch ends. Raises
-        NotAuthenticated, AccessDenied, TargetTooLong, and Overloaded if there are too many watches.
+        Access is checked again for each notification, and when a condition of the rules ends. A
+        subscriber that has lost it, or whose credential has expired, gets a WatchEnded instead, and
+        the watch ends. Raises NotAuthenticated, AccessDenied, TargetTooLong, and Overloaded if
+        there are too many watches.
         """
         if self._closed or self._count >= self._max_watches:
             raise Overloaded("This server has too many subscriptions")
         self._count += 1
         self._feed.start()
         try:
-            await self._delivering.readers.check(topic, subscriber)
+            until_ms = await self._delivering.readers.check(topic, subscriber)
             watch = Watch(topic, subscriber, queue, await self._feed.boundary(), self.forget)
         except BaseException:
             self._leave()
             raise
         # Nothing is awaited between the boundary and this, so that no change falls in between.
         self._watches.add(watch)
-        self._topics.setdefault(topic, Deliveries(topic, self._delivering)).add(watch)
+        deliveries = self._topics.setdefault(topic, Deliveries(topic, self._delivering))
+        deliveries.add(watch)
+        deliveries.check_again_at(until_ms)
         queue.attach(watch)
         return watch
 
@@ -104,6 +107,7 @@ class Hub:
         deliveries = self._topics[watch.topic]
         deliveries.remove(watch)
         if deliveries.is_idle:
+            deliveries.stop_checking()
             del self._topics[watch.topic]
         self._leave()
 

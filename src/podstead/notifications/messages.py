@@ -23,6 +23,7 @@ from typing import Final
 import msgspec
 
 from podstead.core.caches import BoundedCache
+from podstead.core.date_times import write_time
 from podstead.core.identifiers import (
     ROOT,
     ResourcePath,
@@ -44,7 +45,6 @@ from podstead.core.vocab import (
     RDF_TYPE,
     XSD_DATE_TIME,
 )
-from podstead.notifications.channel_types import write_time
 from podstead.rdf.codecs import Document, serialize
 from podstead.rdf.graph import Dataset, Graph, Iri, Literal, Triple
 from podstead.storage import records

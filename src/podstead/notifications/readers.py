@@ -34,6 +34,7 @@ from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import DeletedAcl, Metadata
 from podstead.wac import modes
+from podstead.wac.conditions import earliest
 from podstead.wac.effective import acl_paths, paths_to_read
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, governed
@@ -164,6 +165,8 @@ class View:
         self._topic = topic
         self._snapshot = snapshot
         self._former = former
+        self.until_ms: int | None = None
+        """When time may change one of the decisions that were made here; ``None`` for never."""
 
     @property
     def metadata(self) -> Metadata | None:
@@ -186,6 +189,7 @@ class View:
             if agent is None:
                 return ReadCheck.NO
         grant = await self._gate.grant(agent, subscriber.origin, self._topic, self._snapshot)
+        self.until_ms = earliest(self.until_ms, grant.until_ms)
         if grant.allows(Mode.READ):
             return ReadCheck.YES
         return ReadCheck.NO if grant.cacheable and self._former.is_certain else ReadCheck.NOT_NOW
@@ -201,14 +205,15 @@ class Readers:
         self._gate = gate
         self._identity_status = identity_status
 
-    async def check(self, topic: ResourcePath, subscriber: Subscriber) -> None:
+    async def check(self, topic: ResourcePath, subscriber: Subscriber) -> int | None:
         """Check that the subscriber may read the topic (N-30, L-10), whether or not it exists.
 
-        Raises NotAuthenticated, AccessDenied and TargetTooLong.
+        Returns when time may change that (Unix milliseconds), ``None`` for never. Raises
+        NotAuthenticated, AccessDenied and TargetTooLong.
         """
         paths = paths_to_read(topic)
         if subscriber.is_unchecked:
-            return
+            return None
         agent = subscriber.agent
         if agent is not None:
             agent = await self._identity_status.current(agent)
@@ -217,7 +222,10 @@ class Readers:
                     "The credential with which this was created is no longer valid"
                 )
         snapshot = await self._store.read_metadata(paths)
-        await self._gate.authorize(agent, subscriber.origin, topic, modes.for_read(topic), snapshot)
+        grant = await self._gate.authorize(
+            agent, subscriber.origin, topic, modes.for_read(topic), snapshot
+        )
+        return grant.until_ms
 
     async def view(self, notification: Notification) -> View:
         """The rules that decide who receives a notification."""

@@ -30,6 +30,7 @@ from typing import Final, Protocol, Self
 import msgspec
 from msgspec.structs import replace
 
+from podstead.core.clock import Clock
 from podstead.core.errors import Conflict, Overloaded, QuotaExceeded, RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX, ResourcePath
 from podstead.core.identity import Identity
@@ -300,6 +301,7 @@ class Committer:
         store: ResourceStore,
         *,
         quota_bytes: int,
+        clock: Clock,
         acl_listener: AclListener,
         observers: Sequence[WriteObserver] = (),
         extensions: Sequence[WriteExtension] = (),
@@ -307,6 +309,7 @@ class Committer:
         """``quota_bytes`` is the quota of each pod without one of its own; 0 for none."""
         self._store = store
         self._quota_bytes = quota_bytes
+        self._clock = clock
         self._acl_listener = acl_listener
         self._observers = tuple(observers)
         self._extensions = tuple(extensions)
@@ -333,6 +336,9 @@ class Committer:
             async with self._locks.of(path) as lock:
                 if lock.was_contended:  # the state that was read is likely to be out of date
                     current = None
+                until_ms = request.decided_until_ms
+                if until_ms is not None and until_ms <= self._clock.now_ms():
+                    current = None  # a rule has ended while the content arrived
                 planned = await _planned(request, lock, current, admit, plan)
                 outcome = None if planned is None else await self._try(request, lock, planned)
             if outcome is not None:

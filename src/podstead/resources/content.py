@@ -65,7 +65,7 @@ from podstead.resources.planning import (
 from podstead.resources.reading import listed_member, pages_of_members
 from podstead.resources.target_state import TargetState
 from podstead.storage.records import Body, InlineBody, Metadata, Record, Version
-from podstead.wac.acl import check_acl_size, check_storable
+from podstead.wac.acl import check_acl_size, check_storable, ignored_conditions
 
 _CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
 
@@ -215,7 +215,7 @@ class ContentValidator:
             received, document = await self._parse(state, received, received.rdf, posted=posted)
         content = Content(received.content_type, received.body)
         if document is not None:
-            content, after = await self._validate_kind(state, content, document)
+            content, after = await self._validate_kind(request, state, content, document)
         await self._identity_changes.check(request, state, after, version)
         if content.body is not sent:
             await self._store.discard(sent)  # the write will not use it
@@ -242,7 +242,7 @@ class ContentValidator:
         content = Content(media_type, InlineBody(turtle))
         after = document.dataset
         if auxiliary_kind(path) is Auxiliary.ACL:
-            self._check_acl(state, content, document)
+            self._check_acl(request, state, content, document)
         await self._identity_changes.check(request, state, after, version, before=before)
         return await self._with_records(state, content, after)
 
@@ -298,20 +298,23 @@ class ContentValidator:
         return received, await self._documents.parse(mended, received.content_type, path=path)
 
     async def _validate_kind(
-        self, state: TargetState, content: Content, document: Document
+        self, request: ResourceRequest, state: TargetState, content: Content, document: Document
     ) -> tuple[Content, Dataset]:
         """The content to store and its triples, after the checks that the kind of resource
         needs."""
         path = state.stored_path
         if auxiliary_kind(path) is Auxiliary.ACL:
-            self._check_acl(state, content, document)
+            self._check_acl(request, state, content, document)
             return content, document.dataset
         if is_container(path):
             return await self._validate_container(state, content, document)
         return content, document.dataset
 
-    def _check_acl(self, state: TargetState, content: Content, document: Document) -> None:
+    def _check_acl(
+        self, request: ResourceRequest, state: TargetState, content: Content, document: Document
+    ) -> None:
         """Refuse an ACL that must not be stored (W-4). Raises Conflict, BadRequest, RdfTooLarge."""
+        request.ignored_conditions = ignored_conditions(document.graph)
         check_acl_size(content.body.size_bytes)
         check_storable(
             document.graph,

@@ -22,6 +22,7 @@ from podstead.storage.records import (
     QuotaLevel,
     Record,
 )
+from podstead.wac.conditions import earliest
 from podstead.wac.gate import Gate, GrantedAccess
 from podstead.wac.modes import Mode, Requirements
 
@@ -83,6 +84,8 @@ class ResourceRequest(msgspec.Struct):
     of the decision that allowed a change of statements of identity, if there was one.
     ``state_preconditions`` fix the state of a container for which its conditional headers or the
     conditions of a patch were evaluated. ``records`` are written in the transaction of the write.
+    ``ignored_conditions`` are the types of conditions in the ACL that is written, without which its
+    rules apply.
     """
 
     operation: Operation
@@ -92,6 +95,7 @@ class ResourceRequest(msgspec.Struct):
     identity_preconditions: tuple[Precondition, ...] = ()
     state_preconditions: tuple[Precondition, ...] = ()
     records: tuple[Record, ...] = ()
+    ignored_conditions: tuple[str, ...] = ()
     _grant_state: TargetState | None = None
 
     def set_grant(self, state: TargetState, grant: GrantedAccess) -> None:
@@ -139,5 +143,19 @@ class ResourceRequest(msgspec.Struct):
 
     @property
     def cacheable(self) -> bool:
-        """Whether the response to the same request changes only when the store does."""
+        """Whether the response to the same request changes only when the store does, until the time
+        of ``valid_until_s`` comes."""
         return self.grant is not None and self.grant.cacheable
+
+    @property
+    def valid_until_s(self) -> int | None:
+        """The time (Unix seconds) at which credentials or conditions of rules end; ``None`` for
+        never."""
+        until_s = self.agent.holds_until_s if self.agent else None
+        until_ms = self.decided_until_ms
+        return until_s if until_ms is None else earliest(until_s, until_ms // 1000)
+
+    @property
+    def decided_until_ms(self) -> int | None:
+        """When time next changes what the rules grant on the target; ``None`` for never."""
+        return None if self.grant is None else self.grant.until_ms

@@ -61,6 +61,7 @@ from podstead.storage.document_reader import Superseded
 from podstead.storage.quota import fixed_charge
 from podstead.storage.records import Metadata
 from podstead.wac import modes
+from podstead.wac.conditions import earliest
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import StorageOwners
 
@@ -96,6 +97,7 @@ class ResourceService:
         self._committer = Committer(
             context.store,
             quota_bytes=context.quota_bytes,
+            clock=context.records.clock,
             acl_listener=acl_listener,
             observers=observers,
             extensions=extensions,
@@ -158,8 +160,12 @@ class ResourceService:
         grant = await self._gate.grant_on_description(
             request.agent, request.operation.origin, state.target, state.snapshot
         )
-        cacheable = held.cacheable and grant.cacheable
-        request.set_grant(state, replace(held, cacheable=cacheable))
+        held = replace(
+            held,
+            cacheable=held.cacheable and grant.cacheable,
+            until_ms=earliest(held.until_ms, grant.until_ms),
+        )
+        request.set_grant(state, held)
         return grant.allows(modes.Mode.READ)
 
     async def members(

@@ -9,9 +9,7 @@ An authorization whose object is a fragment of a container, such as the WebID ``
 covers the container's own statements. It can grant only Read, which allows reading the container
 without its members. Other servers and programs ignore it, so it never opens the list of members.
 
-``acl:condition`` is ignored as well, because WAC tells a server to ignore every type of condition
-that it does not advertise, and this server advertises none (W-9). An authorization with a condition
-therefore grants what it would grant without it.
+The conditions of an authorization are evaluated with each request (:mod:`.conditions`, W-9).
 """
 
 from __future__ import annotations
@@ -28,6 +26,15 @@ from podstead.rdf.codes import RdfCodes
 from podstead.rdf.errors import RdfTooLarge
 from podstead.rdf.graph import Description, Graph, Iri, Subject
 from podstead.wac.codes import WacCodes
+from podstead.wac.conditions import (
+    Circumstances,
+    ClientCondition,
+    Condition,
+    IssuerCondition,
+    PeriodCondition,
+    read_conditions,
+    unknown_conditions,
+)
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 
 _NOSTR_DID = "did:nostr:"
@@ -92,7 +99,8 @@ class Authorization(Value):
     below the subject, and ``description`` if it is about a fragment of a container.
     ``modes`` include the entailed ones. ``public`` and ``authenticated`` stand
     for the agent classes ``foaf:Agent`` and ``acl:AuthenticatedAgent``. An authorization that names
-    only ``origins`` grants nothing to any agent. Agent names and origins are canonical.
+    only ``origins`` grants nothing to any agent. Agent names and origins are canonical. An
+    authorization has an effect only while all ``conditions`` hold.
     """
 
     access_to: bool
@@ -104,6 +112,11 @@ class Authorization(Value):
     authenticated: bool = False
     origins: frozenset[str] = frozenset()
     description: bool = False
+    conditions: tuple[Condition, ...] = ()
+
+    def holds(self, circumstances: Circumstances) -> bool:
+        """Whether all conditions hold."""
+        return all(condition.holds(circumstances) for condition in self.conditions)
 
     @property
     def names_agents(self) -> bool:
@@ -129,8 +142,16 @@ class AclDocument:
         return tuple(rule for rule in self.authorizations if rule.description)
 
     def groups(self) -> frozenset[str]:
-        """The IRIs of all agent groups named."""
-        return frozenset[str]().union(*(rule.groups for rule in self.authorizations))
+        """The IRIs of all groups named, those in conditions included."""
+        return frozenset[str]().union(
+            *(rule.groups for rule in self.authorizations),
+            *(
+                condition.groups
+                for rule in self.authorizations
+                for condition in rule.conditions
+                if isinstance(condition, ClientCondition | IssuerCondition)
+            ),
+        )
 
 
 DENYING_ACL = AclDocument(())
@@ -156,13 +177,17 @@ def check_storable(graph: Graph, *, subject_url: str, of_storage_root: bool) -> 
     """Refuse an ACL that must not be stored for ``subject_url``.
 
     Raises BadRequest if it names too many groups, and Conflict if it belongs to the root of a
-    storage and grants nobody Control there (W-4). The caller has already parsed it (W-6).
+    storage and grants nobody Control there (W-4), or only for a time. The caller has already parsed
+    it (W-6).
     """
     document = _document(graph, subject_url)
     if len(document.groups()) > MAX_GROUPS:
         raise BadRequest(WacCodes.TOO_MANY_GROUPS, number=MAX_GROUPS)
     if of_storage_root and not any(
-        Mode.CONTROL in rule.modes and rule.names_agents for rule in document.about_subject()
+        Mode.CONTROL in rule.modes
+        and rule.names_agents
+        and not any(isinstance(each, PeriodCondition) for each in rule.conditions)
+        for rule in document.about_subject()
     ):
         raise Conflict(WacCodes.OWNER_WITHOUT_CONTROL)
 
@@ -174,7 +199,16 @@ def authorizations_by_node(graph: Graph, *, subject_url: str) -> Mapping[Subject
     if subject is None:
         raise ValueError("The subject of an ACL must be an http URL without query or fragment")
     nodes = graph.subjects(_TYPE, _AUTHORIZATION)
-    return {node: _authorization(graph.about(node), subject) for node in nodes}
+    return {node: _authorization(graph, node, subject) for node in nodes}
+
+
+def ignored_conditions(graph: Graph) -> tuple[str, ...]:
+    """The types of conditions in an ACL that are not evaluated; an empty text for those without a
+    type."""
+    found: dict[str, None] = {}
+    for node in graph.subjects(_TYPE, _AUTHORIZATION):
+        found |= dict.fromkeys(unknown_conditions(graph, graph.about(node)))
+    return tuple(found)
 
 
 def _document(graph: Graph, subject_url: str) -> AclDocument:
@@ -182,7 +216,8 @@ def _document(graph: Graph, subject_url: str) -> AclDocument:
     return AclDocument(tuple(rule for rule in rules if applies(rule) or opens_description(rule)))
 
 
-def _authorization(description: Description, subject: str) -> Authorization:
+def _authorization(graph: Graph, node: Subject, subject: str) -> Authorization:
+    description = graph.about(node)
     classes = set(_iris(description, _AGENT_CLASS))
     return Authorization(
         access_to=_names(description, _ACCESS_TO, subject),
@@ -194,6 +229,7 @@ def _authorization(description: Description, subject: str) -> Authorization:
         authenticated=vocab.ACL_AUTHENTICATED_AGENT in classes,
         origins=_origins(description),
         description=subject.endswith("/") and _names_fragment(description, subject),
+        conditions=read_conditions(graph, description),
     )
 
 

@@ -1,13 +1,18 @@
 """Evaluates the rules that apply to a resource into modes (WAC, "Authorization Evaluation").
 
-Pure: the rules, the agent and the origin of the request are parameters. The modes of all matching
-authorizations add up (W-16). Write entails Append, and no other mode entails anything (W-15).
+Pure: the rules, the agent, the origin and the circumstances of the request are parameters. The
+modes of all matching authorizations add up (W-16). Write entails Append, and no other mode entails
+anything (W-15).
 
 The origin rule (W-17). Every web origin is trusted as long as the rules that apply do not name
 origins for a mode. If they do, a request with an ``Origin`` header has that mode only if everyone
 has it or one of those authorizations names its origin. Different authorizations may name the agent
 and the origin; one that names only origins grants nothing to any agent. The rule does not apply to
 requests without the header.
+
+Conditions (W-9). An authorization has an effect only while its conditions hold: :meth:`Rules.under`
+gives the rules for one request. What it restricts by naming origins is restricted in any case, so
+that the end of an authorization never opens anything to other origins.
 
 The owner rule (W-7, W-18). The owner of a storage always has Control in it, so that no ACL, not
 even one that cannot be parsed, can lock the owner out for good. If rules name origins for Control,
@@ -19,8 +24,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 
+from msgspec.structs import replace
+
 from podstead.core.value import Value
 from podstead.wac.acl import Authorization
+from podstead.wac.conditions import (
+    Circumstances,
+    ClientCondition,
+    Condition,
+    IssuerCondition,
+    all_periods_hold,
+    next_change_ms,
+)
 from podstead.wac.modes import ALL_MODES, NO_MODES, Mode, Modes, with_entailed
 
 
@@ -37,13 +52,28 @@ def _by_name(named: Iterable[tuple[frozenset[str], Modes]]) -> dict[str, Modes]:
     return found
 
 
+def _merged(one: Mapping[str, Modes], other: Mapping[str, Modes]) -> Mapping[str, Modes]:
+    if not other:
+        return one
+    return {**one, **{name: modes | one.get(name, NO_MODES) for name, modes in other.items()}}
+
+
+def _groups(
+    conditions: Iterable[Condition], kind: type[ClientCondition | IssuerCondition]
+) -> frozenset[str]:
+    return frozenset[str]().union(
+        *(condition.groups for condition in conditions if isinstance(condition, kind))
+    )
+
+
 class Rules(Value):
     """What the authorizations that apply to a resource grant.
 
     The modes are those of everyone (``public``), of every authenticated agent, of each agent, and
     of the members of each group that the authorizations name, so a decision takes the same time
     whatever their number. ``through`` are the modes that each named origin has, and ``restricted``
-    those for which authorizations name origins.
+    those for which authorizations name origins. ``conditional`` are the authorizations with
+    conditions, which are in none of these but the last.
     """
 
     public: Modes
@@ -53,9 +83,13 @@ class Rules(Value):
     groups: frozenset[str]
     through: Mapping[str, Modes]
     restricted: Modes
+    conditional: tuple[Authorization, ...] = ()
 
     @classmethod
     def of(cls, authorizations: tuple[Authorization, ...]) -> Rules:
+        restricted = _union(rule for rule in authorizations if rule.origins)
+        conditional = tuple(rule for rule in authorizations if rule.conditions)
+        authorizations = tuple(rule for rule in authorizations if not rule.conditions)
         members = _by_name((rule.groups, rule.modes) for rule in authorizations)
         return cls(
             public=_union(rule for rule in authorizations if rule.public),
@@ -66,12 +100,57 @@ class Rules(Value):
             members=members,
             groups=frozenset(members),
             through=_by_name((rule.origins, rule.modes) for rule in authorizations),
-            restricted=_union(rule for rule in authorizations if rule.origins),
+            restricted=restricted,
+            conditional=conditional,
         )
+
+    def under(self, circumstances: Circumstances) -> Rules:
+        """The rules without conditions that apply in these circumstances."""
+        held = (rule for rule in self.conditional if rule.holds(circumstances))
+        return self._with(replace(rule, conditions=()) for rule in held)
+
+    def _with(self, authorizations: Iterable[Authorization]) -> Rules:
+        """The rules with these authorizations in place of those with conditions."""
+        held = Rules.of(tuple(authorizations))
+        return Rules(
+            public=self.public | held.public,
+            authenticated=self.authenticated | held.authenticated,
+            agents=_merged(self.agents, held.agents),
+            members=_merged(self.members, held.members),
+            groups=self.groups | held.groups,
+            through=_merged(self.through, held.through),
+            restricted=self.restricted,
+        )
+
+    def reaching(self, now_ms: int) -> Rules:
+        """The rules that apply at this time through whichever client and issuer suits each."""
+        current = (
+            replace(rule, conditions=())
+            for rule in self.conditional
+            if all_periods_hold(rule.conditions, now_ms)
+        )
+        return self._with(current) if self.conditional else self
+
+    def next_change_ms(self, now_ms: int) -> int | None:
+        """When time next changes what applies; ``None`` if it never does again."""
+        return next_change_ms(self._conditions(), now_ms)
+
+    @property
+    def client_groups(self) -> frozenset[str]:
+        """The groups of clients that conditions name."""
+        return _groups(self._conditions(), ClientCondition)
+
+    @property
+    def issuer_groups(self) -> frozenset[str]:
+        """The groups of issuers that conditions name."""
+        return _groups(self._conditions(), IssuerCondition)
+
+    def _conditions(self) -> Iterable[Condition]:
+        return (condition for rule in self.conditional for condition in rule.conditions)
 
     @property
     def name_origins(self) -> bool:
-        return bool(self.through)
+        return bool(self.restricted)
 
 
 NO_RULES = Rules.of(())

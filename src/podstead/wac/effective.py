@@ -52,13 +52,14 @@ class EffectiveAcl(Value):
     """The rules that apply to one resource, with their preconditions.
 
     Those of ``description`` say who may read a container without its members. ``cacheable`` is true
-    if they stay the same until the store changes.
+    if they stay the same until the store changes, or the time ``until_ms`` comes.
     """
 
     rules: Rules
     preconditions: tuple[Precondition, ...]
     cacheable: bool = True
     description: Rules = NO_RULES
+    until_ms: int | None = None
 
     @property
     def storage(self) -> ResourcePath | None:

@@ -15,7 +15,9 @@ from itertools import chain
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
+from podstead.core.clock import Clock
 from podstead.core.errors import AccessDenied, InsufficientScope, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
@@ -23,6 +25,7 @@ from podstead.core.value import Value
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
 from podstead.wac.acl import agent_name, origin_of
+from podstead.wac.conditions import Circumstances, earliest
 from podstead.wac.decision import Audience, Requester, Rules, agent_modes, audience_of
 from podstead.wac.effective import EffectiveAcl, EffectiveAcls, paths_to_read
 from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, Readable
@@ -83,7 +86,8 @@ class GrantedAccess(Value):
     ``user`` includes the public modes, and both include Append if they include Write. For an ACL
     they are all modes or none (W-54). ``preconditions`` are the versions or absence of the ACLs and
     group documents that the decision depends on; a write has them checked again when it is
-    committed. ``cacheable`` is true if only a change of the store can change the decision.
+    committed. ``cacheable`` is true if only a change of the store can change the decision, or
+    time: ``until_ms`` is when a condition of the rules next begins or ends to hold.
     """
 
     user: Modes
@@ -94,6 +98,7 @@ class GrantedAccess(Value):
     """The modes that the rules grant the agent, and a ceiling does not."""
     asks_at: str | None = None
     """The address of the page on which the person can allow these."""
+    until_ms: int | None = None
 
     def allows(self, mode: Mode) -> bool:
         return mode in self.user
@@ -111,13 +116,11 @@ class GrantedAccess(Value):
         """What these modes on a subject mean on a path that it governs (W-40, W-54)."""
         if not place.is_acl:
             return self
-        return GrantedAccess(
-            _on_acl(self.user),
-            _on_acl(self.public),
-            self.preconditions,
-            self.cacheable,
-            _on_acl(self.withheld),
-            self.asks_at,
+        return replace(
+            self,
+            user=_on_acl(self.user),
+            public=_on_acl(self.public),
+            withheld=_on_acl(self.withheld),
         )
 
 
@@ -126,8 +129,9 @@ class Ceiling(Value):
 
     ``user`` bounds the modes of the agent, ``public`` those that are granted to everyone. The
     ``preconditions`` must still hold when a write is committed. ``cacheable`` is true if only a
-    change of the store can change the ceiling. ``asks_at`` is the address of the page on which the
-    person can allow more on this resource; the mode that is missing is added to it as ``&mode=…``.
+    change of the store can change the ceiling, or time: ``until_ms`` is when that may happen first.
+    ``asks_at`` is the address of the page on which the person can allow more on this resource; the
+    mode that is missing is added to it as ``&mode=…``.
     """
 
     user: Modes = ALL_MODES
@@ -135,6 +139,7 @@ class Ceiling(Value):
     preconditions: tuple[Precondition, ...] = ()
     cacheable: bool = True
     asks_at: str | None = None
+    until_ms: int | None = None
 
 
 class AccessRestriction(Protocol):
@@ -152,11 +157,12 @@ class AccessRestriction(Protocol):
 
 
 class DecisionInputs(msgspec.Struct, frozen=True):
-    """What a decision follows from: the rules that apply to the target, and the agent as the rules
-    see it (``None`` for the public)."""
+    """What a decision follows from: the rules that apply to the target in these circumstances, and
+    the agent as the rules see it (``None`` for the public)."""
 
     rules: Rules
     requester: Requester | None
+    circumstances: Circumstances
 
 
 class Gate:
@@ -168,6 +174,7 @@ class Gate:
         acls: EffectiveAcls,
         groups: GroupMemberships,
         owners: StorageOwners,
+        clock: Clock,
         restrictions: Sequence[AccessRestriction] = (),
     ) -> None:
         self._source_acls = acls
@@ -175,6 +182,7 @@ class Gate:
         self._group_acls = acls
         self._groups = groups
         self._owners = owners
+        self._clock = clock
         self._restrictions = tuple(restrictions)
         if restrictions:  # so that a request pays for restrictions only where there are any
             self._grant_on = self._restricted_grant_on  # type: ignore[method-assign]
@@ -185,6 +193,7 @@ class Gate:
             acls=self._source_acls.over(source),
             groups=self._groups,
             owners=self._owners,
+            clock=self._clock,
             restrictions=self._restrictions,
         )
         other._group_acls = self._group_acls
@@ -217,8 +226,13 @@ class Gate:
         grants = {place.subject: grant}
         await self._check(requirements, agent, origin, snapshot, grants)
         if len(grants) > 1:
-            cacheable = all(other.cacheable for other in grants.values())
-            grant = GrantedAccess(grant.user, grant.public, _preconditions(grants), cacheable)
+            cacheable, until_ms = True, None
+            for other in grants.values():
+                cacheable = cacheable and other.cacheable
+                until_ms = earliest(until_ms, other.until_ms)
+            grant = GrantedAccess(
+                grant.user, grant.public, _preconditions(grants), cacheable, until_ms=until_ms
+            )
         return grant.on(place)
 
     async def require(
@@ -270,8 +284,9 @@ class Gate:
         """What :meth:`grant` decides from, for explaining the decision."""
         subject = governed(target).subject
         effective = await self._acls.find(subject, snapshot)
+        effective, circumstances = await self._under_conditions(effective, agent)
         if agent is None:
-            return DecisionInputs(effective.rules, None)
+            return DecisionInputs(effective.rules, None, circumstances)
         names = _names(agent.iri, agent.aliases)
         memberships = await self._memberships(names, effective)
         requester = Requester(
@@ -280,7 +295,7 @@ class Gate:
             canonical_origin(origin),
             owns_storage=await self._owns(names, subject),
         )
-        return DecisionInputs(effective.rules, requester)
+        return DecisionInputs(effective.rules, requester, circumstances)
 
     async def audience(
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
@@ -288,7 +303,7 @@ class Gate:
         """How far the right to read the target reaches; ``None`` if the agent may not know.
 
         An agent with Control knows the rules. An agent with Read knows whether everyone has it,
-        from the ``WAC-Allow`` header.
+        from the ``WAC-Allow`` header. What rules grant through some client or issuer counts.
         """
         subject = governed(target).subject
         grant = await self._grant_on(agent, origin, subject, snapshot)
@@ -297,7 +312,8 @@ class Gate:
             return Audience.EVERYONE if known else None
         effective = await self._acls.find(subject, snapshot)
         owner = await self._owner_of(subject)
-        return audience_of(effective.rules, () if owner is None else (owner,))
+        rules = effective.rules.reaching(self._clock.now_ms())
+        return audience_of(rules, () if owner is None else (owner,))
 
     async def owner_of(self, target: ResourcePath) -> str | None:
         """The name of the owner of the target's storage."""
@@ -357,6 +373,7 @@ class Gate:
                 grant.cacheable and ceiling.cacheable,
                 grant.withheld | (grant.user - user),
                 grant.asks_at or ceiling.asks_at,
+                earliest(grant.until_ms, ceiling.until_ms),
             )
         return grant
 
@@ -372,22 +389,67 @@ class Gate:
         """The modes on a resource that is not auxiliary, or on its description."""
         effective = await self._acls.find(subject, snapshot)
         if of_description:
-            effective = msgspec.structs.replace(effective, rules=effective.description)
+            effective = replace(effective, rules=effective.description)
         rules, preconditions = effective.rules, effective.preconditions
+        public = rules.public
+        if rules.conditional:
+            effective, circumstances = await self._under_conditions(effective, agent)
+            public = rules.under(Circumstances(circumstances.now_ms)).public
+            rules, preconditions = effective.rules, effective.preconditions
         if agent is None:
-            return GrantedAccess(rules.public, rules.public, preconditions, effective.cacheable)
+            return GrantedAccess(
+                public,
+                public,
+                preconditions,
+                effective.cacheable,
+                until_ms=effective.until_ms,
+            )
         names = _names(agent.iri, agent.aliases)
         memberships = NO_MEMBERSHIPS
         if rules.groups:
             memberships = await self._memberships(names, effective)
-        return await self._agent_grant(names, origin, subject, effective, memberships)
+        grant = await self._agent_grant(names, origin, subject, effective, memberships)
+        return grant if public is rules.public else replace(grant, public=public)
 
-    async def _memberships(self, names: frozenset[str], effective: EffectiveAcl) -> Memberships:
+    async def _under_conditions(
+        self, effective: EffectiveAcl, agent: Identity | None
+    ) -> tuple[EffectiveAcl, Circumstances]:
+        """The rules that apply to a request of the agent at this moment."""
+        rules = effective.rules
+        now_ms = self._clock.now_ms()
+        if not rules.conditional:
+            return effective, Circumstances(now_ms)
+        client, issuer = (None, None) if agent is None else (agent.client_id, agent.issuer)
+        clients = issuers = NO_MEMBERSHIPS
+        if client is not None and (groups := rules.client_groups):
+            clients = await self._memberships(frozenset({client}), effective, groups)
+        if issuer is not None and (groups := rules.issuer_groups):
+            # The names of one provider may differ in a final slash.
+            named = issuer.removesuffix("/")
+            issuers = await self._memberships(frozenset({named, f"{named}/"}), effective, groups)
+        circumstances = Circumstances(now_ms, client, issuer, clients.groups, issuers.groups)
+        until_ms = earliest(effective.until_ms, rules.next_change_ms(now_ms))
+        resolved = replace(
+            effective,
+            rules=rules.under(circumstances),
+            preconditions=effective.preconditions + clients.preconditions + issuers.preconditions,
+            cacheable=effective.cacheable and clients.cacheable and issuers.cacheable,
+            until_ms=earliest(until_ms, earliest(clients.until_ms, issuers.until_ms)),
+        )
+        return resolved, circumstances
+
+    async def _memberships(
+        self,
+        names: frozenset[str],
+        effective: EffectiveAcl,
+        groups: frozenset[str] | None = None,
+    ) -> Memberships:
+        """Which of the groups, by default those that the rules name, have one of the names."""
         storage = effective.storage
         readable = partial(self._group_is_readable, storage)
-        return await self._groups.of(
-            names, effective.rules.groups, storage=storage, readable=readable
-        )
+        if groups is None:
+            groups = effective.rules.groups
+        return await self._groups.of(names, groups, storage=storage, readable=readable)
 
     async def _agent_grant(
         self,
@@ -410,6 +472,7 @@ class Gate:
             rules.public,
             effective.preconditions + memberships.preconditions,
             effective.cacheable and memberships.cacheable,
+            until_ms=earliest(effective.until_ms, memberships.until_ms),
         )
 
     async def _group_is_readable(
@@ -418,13 +481,19 @@ class Gate:
         """Whether the owner of a storage may read a group document outside it, so that rules in the
         storage reveal only what their owner may know.
 
-        If the rules of the document name groups, those in its own storage apply.
+        If the rules of the document name groups, those in its own storage apply. Rules that apply
+        only through a client or an issuer do not.
         """
         place = governed(document)
         effective = await self._group_acls.find(place.subject, snapshot)
+        effective, _ = await self._under_conditions(effective, None)
         rules = effective.rules
         grant = GrantedAccess(
-            rules.public, rules.public, effective.preconditions, effective.cacheable
+            rules.public,
+            rules.public,
+            effective.preconditions,
+            effective.cacheable,
+            until_ms=effective.until_ms,
         )
         if not _may_know_content(grant.on(place)) and storage is not None:
             owner = await self._owners.owner_of(storage)
@@ -434,7 +503,12 @@ class Gate:
                     names, rules.groups, storage=effective.storage, readable=None
                 )
                 grant = await self._agent_grant(names, None, place.subject, effective, memberships)
-        return Readable(_may_know_content(grant.on(place)), grant.preconditions, grant.cacheable)
+        return Readable(
+            _may_know_content(grant.on(place)),
+            grant.preconditions,
+            grant.cacheable,
+            grant.until_ms,
+        )
 
     async def _owns(self, names: frozenset[str], subject: ResourcePath) -> bool:
         """Whether one of the names is that of the owner of the resource's storage."""

@@ -31,6 +31,7 @@ from podstead.storage.document_reader import DocumentReader
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Absent, AtVersion, Metadata, Precondition
 from podstead.wac.acl import agent_name, local_path
+from podstead.wac.conditions import earliest
 from podstead.wac.effective import (
     CACHE_OVERHEAD_BYTES,
     MAX_DEPTH,
@@ -68,6 +69,8 @@ class Readable:
     may_read: bool
     preconditions: tuple[Precondition, ...]
     cacheable: bool
+    until_ms: int | None = None
+    """When time may change it first; ``None`` for never."""
 
 
 AskReadable = Callable[[ResourcePath, Snapshot], Awaitable[Readable]]
@@ -82,7 +85,10 @@ class Memberships:
     groups: frozenset[str]
     preconditions: tuple[Precondition, ...]
     cacheable: bool = True
-    """Whether only a change of the store can change them: false if a foreign document was used."""
+    """Whether only a change of the store, or time, can change them: false if a foreign document was
+    used."""
+    until_ms: int | None = None
+    """When time may change them first; ``None`` for never."""
 
 
 NO_MEMBERSHIPS = Memberships(frozenset(), ())
@@ -95,7 +101,9 @@ class _LocalMembers:
     documents: Mapping[ResourcePath, Members]
     preconditions: tuple[Precondition, ...]
     cacheable: bool = True
-    """Whether only a change of the store can change them, and who may read the documents."""
+    """Whether only a change of the store, or time, can change them, and who may read the
+    documents."""
+    until_ms: int | None = None
 
 
 class GroupMemberships:
@@ -164,7 +172,8 @@ class GroupMemberships:
         }
         members |= await self._remote_members(remote)
         joined = frozenset(group for group in members if not names.isdisjoint(members[group]))
-        return Memberships(joined, stored.preconditions, cacheable=not remote and stored.cacheable)
+        cacheable = not remote and stored.cacheable
+        return Memberships(joined, stored.preconditions, cacheable, stored.until_ms)
 
     # --- documents of this server ---------------------------------------------------------
 
@@ -206,9 +215,11 @@ class GroupMemberships:
         # A write that these grant is decided again if any of them changes before it is committed,
         # the rules of the group documents included.
         preconditions = tuple(_precondition(path, snapshot[path]) for path in paths)
+        until_ms: int | None = None
         for _, decision in decisions:
             preconditions += decision.preconditions
-        return _LocalMembers(documents, preconditions, cacheable)
+            until_ms = earliest(until_ms, decision.until_ms)
+        return _LocalMembers(documents, preconditions, cacheable, until_ms)
 
     async def _members_in(self, metadata: Metadata | None) -> Members:
         if metadata is None or metadata.size_bytes > MAX_GROUP_DOCUMENT_BYTES:

@@ -35,6 +35,9 @@ from podstead.core.identifiers import (
 )
 from podstead.core.media_types import RDF_TYPES, essence
 from podstead.core.vocab import (
+    ACCESS_IGNORED_CONDITION,
+    ACL_CONDITION,
+    ACL_CONDITION_CLASS,
     LDP_BASIC_CONTAINER,
     LDP_CONTAINER,
     LDP_NON_RDF_SOURCE,
@@ -50,6 +53,7 @@ from podstead.notifications.channel_types import stream_of_resource
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
 from podstead.storage.records import ResourceKind
+from podstead.wac.conditions import SUPPORTED as SUPPORTED_CONDITIONS
 from podstead.wac.modes import Mode
 from podstead.web.asgi import Headers
 from podstead.web.response import (
@@ -113,7 +117,7 @@ class Responder:
             response = _represented(outcome, outcome.representation, request, headers)
         if outcome.result in _READ:
             response.of_stored_state = request.cacheable
-            response.valid_until_s = request.agent.holds_until_s if request.agent else None
+            response.valid_until_s = request.valid_until_s
             if is_container(request.operation.target):
                 response.vary = _VARY_OF_CONTAINERS
         return response
@@ -159,6 +163,12 @@ class Responder:
             )
             links = _links(target, kind, self._base_url, rdf=rdf, owner=outcome.owner)
             headers.append((b"link", links))
+        if request.ignored_conditions and outcome.result in _WRITTEN:
+            ignored = [
+                (type_ or ACL_CONDITION_CLASS, ACCESS_IGNORED_CONDITION)
+                for type_ in request.ignored_conditions
+            ]
+            headers.append((b"link", link_header(ignored).encode("ascii")))
         if outcome.result in _READ:
             headers += _method_headers(request.operation.target)
         if request.operation.method in _SAFE:
@@ -182,9 +192,11 @@ def options_response(
     ``further`` header fields."""
     headers: Headers = [*_method_headers(target), *further]
     root = storage_root(target)
+    links = _condition_links(target)
     if root is not None:
-        link = (base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION)
-        headers.append((b"link", link_header([link]).encode("ascii")))
+        links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
+    if links:
+        headers.append((b"link", link_header(links).encode("ascii")))
     return empty_response(204, headers)
 
 
@@ -258,6 +270,7 @@ def _links(
         links.append((base_url + subject, "describes"))
     elif auxiliary is None:
         links.append((base_url + description_of(subject), "describedby"))
+    links += _condition_links(target)
     root = storage_root(target)
     if root is not None:
         links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
@@ -267,6 +280,13 @@ def _links(
         links += [(owner, SOLID_OWNER), (owner, SOLID_POD_OWNER)]
     types = _type_links(tuple(_types(target, kind, rdf=rdf)))
     return f"{link_header(links)}, {types}".encode("ascii")
+
+
+def _condition_links(target: ResourcePath) -> list[tuple[str, str]]:
+    """The types of conditions that are supported, in responses about an ACL (W-9)."""
+    if auxiliary_kind(target) is not Auxiliary.ACL:
+        return []
+    return [(type_, ACL_CONDITION) for type_ in SUPPORTED_CONDITIONS]
 
 
 @lru_cache(maxsize=16)

@@ -12,7 +12,7 @@ import pytest
 
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
-from podstead.notifications.channel_types import write_time
+from podstead.core.date_times import write_time
 from podstead.notifications.deliveries import (
     EndReason,
     QueueClosed,
@@ -153,6 +153,22 @@ async def test_a_channel_that_ends_closes_its_sockets(server: Server) -> None:
         with pytest.raises(Closed) as closed:
             await socket.receive()
         assert closed.value.code == 1000
+
+
+async def test_a_socket_closes_when_the_rule_for_its_reader_ends(server: Server) -> None:
+    """N-30: though nothing is written."""
+    ends = write_time(SystemClock().now_ms() + 400)
+    condition = (
+        "[ a <urn:podstead:access#PeriodCondition>; <urn:podstead:access#ends> "
+        f'"{ends}"^^<http://www.w3.org/2001/XMLSchema#dateTime> ]'
+    )
+    await put(server)
+    await server.put_acl(NOTES, (f"acl:agentClass foaf:Agent; acl:condition {condition}", "Read"))
+    made = await channel(server.public, TYPE, NOTES)
+    async with listening_to(server, made) as socket:
+        with pytest.raises(Closed) as closed:
+            await socket.receive()
+        assert closed.value.code == 1008
 
 
 async def test_a_server_that_stops_says_so(start: Start) -> None:

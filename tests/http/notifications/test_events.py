@@ -14,7 +14,7 @@ from podstead.app.adapters.system import SystemClock
 from podstead.app.operator.administration import open_root
 from podstead.app.operator.data_root import opened_store
 from podstead.config import Settings
-from podstead.notifications.channel_types import write_time
+from podstead.core.date_times import write_time
 from podstead.notifications.messages import Notification
 from podstead.notifications.readers import Readers, View
 from podstead.storage.sqlite import SqliteStore

@@ -12,12 +12,11 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podstead.core.date_times import read_time, write_time
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.channel_types import (
     read_duration,
-    read_time,
     write_duration,
-    write_time,
 )
 from podstead.notifications.deliveries import (
     EndReason,

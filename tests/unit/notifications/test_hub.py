@@ -111,13 +111,15 @@ class Rules(Readers):
 
     allowed: set[tuple[ResourcePath, Subscriber]] = field(default_factory=set)
     unsure: bool = False
+    until_ms: int | None = None
     trouble: bool = False
     gates: dict[ResourcePath, asyncio.Event] = field(default_factory=dict)
     asked: list[tuple[ResourcePath, Subscriber]] = field(default_factory=list)
 
-    async def check(self, topic: ResourcePath, subscriber: Subscriber) -> None:
+    async def check(self, topic: ResourcePath, subscriber: Subscriber) -> int | None:
         if not self.permits(topic, subscriber):
             raise AccessDenied
+        return self.until_ms
 
     async def view(self, notification: Notification) -> View:
         return RulesView(self, notification.topic)
@@ -131,6 +133,7 @@ class RulesView(View):
     def __init__(self, rules: Rules, topic: ResourcePath) -> None:
         self._rules = rules
         self._topic = topic
+        self.until_ms = rules.until_ms
 
     @property
     def metadata(self) -> Metadata | None:
@@ -498,3 +501,62 @@ async def test_a_hub_that_closes_ends_every_watch_and_takes_no_more(world: World
     assert closed.value.ending is EndReason.STOPPING
     with pytest.raises(Overloaded):
         await world.watch(X)
+
+
+# --- rules that end -----------------------------------------------------------------------------
+
+
+async def test_a_watch_ends_when_the_rules_say(world: World) -> None:
+    """Nothing has to change for that."""
+    world.rules.until_ms = world.clock.now_ms() + 50
+    watch, queue = await world.watch(X)
+    world.rules.allowed.clear()
+    world.rules.until_ms = None
+    world.clock.advance(0.05)
+    async with asyncio.timeout(10):
+        assert await queue.next() == WatchEnded(X, EndReason.REVOKED)
+    assert not watch.is_open
+    assert world.hub.watch_count == 0
+
+
+async def test_a_watch_goes_on_while_other_rules_grant_it(world: World) -> None:
+    """And is checked again when those end."""
+    world.rules.until_ms = world.clock.now_ms()
+    watch, queue = await world.watch(X)
+    world.rules.until_ms = world.clock.now_ms() + 50
+    await asyncio.sleep(0.01)
+    assert watch.is_open
+    world.rules.allowed.clear()
+    world.clock.advance(0.05)
+    async with asyncio.timeout(10):
+        assert await queue.next() == WatchEnded(X, EndReason.REVOKED)
+
+
+async def test_a_notification_tells_when_to_check_again(world: World) -> None:
+    """The rules have got an end since the watch began."""
+    _, queue = await world.watch(X)
+    world.rules.until_ms = world.clock.now_ms() + 20
+    world.log.add(X)
+    async with asyncio.timeout(10):
+        assert isinstance(await queue.next(), Notification)
+        world.rules.allowed.clear()
+        world.rules.until_ms = None
+        world.clock.advance(0.02)
+        assert await queue.next() == WatchEnded(X, EndReason.REVOKED)
+
+
+async def test_applications_of_one_person_are_told_apart(world: World) -> None:
+    """What the rules let one of them read, they may not let the other."""
+    one, other = (
+        Subscriber(
+            Identity("https://alice.example/#me", AuthenticationMethod.DPOP, client_id=client)
+        )
+        for client in ("https://one.example", "https://other.example")
+    )
+    _, heard = await world.watch(X, one)
+    _, refused = await world.watch(X, other)
+    world.rules.allowed.discard((X, other))
+    world.log.add(X)
+    async with asyncio.timeout(10):
+        assert isinstance(await heard.next(), Notification)
+        assert await refused.next() == WatchEnded(X, EndReason.REVOKED)

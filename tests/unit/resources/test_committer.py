@@ -47,6 +47,7 @@ from tests.storage.engine_suite.engine import (
     stage_large,
     write,
 )
+from tests.support.clock import FakeClock
 
 DOCUMENT, ACL = ResourcePath("/alice/c/a"), ResourcePath("/alice/c/a.acl")
 
@@ -102,6 +103,7 @@ class Writers:
         self._committer = Committer(
             store,
             quota_bytes=0,
+            clock=FakeClock(),
             acl_listener=lambda *_, **__: None,
             observers=observers,
             extensions=observers,
@@ -348,7 +350,11 @@ async def test_an_extension_can_refuse_a_write(store: WatchedStore) -> None:
 async def test_observers_learn_of_writes_of_trees(store: WatchedStore) -> None:
     observer = Observer()
     committer = Committer(
-        store, quota_bytes=0, acl_listener=lambda *_, **__: None, observers=[observer]
+        store,
+        quota_bytes=0,
+        clock=FakeClock(),
+        acl_listener=lambda *_, **__: None,
+        observers=[observer],
     )
     await Writers(store).write(DOCUMENT, "a")
     metadata = (await store.read_metadata([DOCUMENT]))[DOCUMENT]

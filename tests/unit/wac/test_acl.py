@@ -21,6 +21,12 @@ from podstead.wac.acl import (
     origin_of,
     read_acl,
 )
+from podstead.wac.conditions import (
+    ClientCondition,
+    Condition,
+    IssuerCondition,
+    PeriodCondition,
+)
 from podstead.wac.modes import ALL_MODES, Mode, Modes, wac_allow, with_entailed
 from podstead.wac.sharing.access import Scope, access_list
 from podstead.wac.sharing.rules import (
@@ -40,6 +46,7 @@ from tests.support.wac_world import ALICE, BASE, BOB, graph_of
 CONTAINER = f"{BASE}/pod/c/"
 DOCUMENT = f"{BASE}/pod/c/doc.ttl"
 
+LATER = " '1970-01-01T02:00:03+02:00'^^xsd:dateTime"
 VALID = f"""
 <#bob> a acl:Authorization;
     acl:agent <{BOB}>;
@@ -118,9 +125,56 @@ def test_foreign_statements_change_nothing() -> None:
     assert read(VALID + extra) == read(VALID)
 
 
-def test_conditions_are_ignored_as_none_is_advertised() -> None:
+def test_a_condition_of_a_type_that_is_not_advertised_is_ignored() -> None:
     """W-9"""
-    assert read(VALID + "<#bob> acl:condition [ a acl:ClientCondition ].") == read(VALID)
+    for ignored in ("[ a ex:WeatherCondition ]", "[ acl:client ex:app ]", '"soon"', "ex:elsewhere"):
+        assert read(VALID + f"<#bob> acl:condition {ignored}.") == read(VALID)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("a acl:ClientCondition", ClientCondition()),
+        (
+            "a acl:ClientCondition; acl:client ex:a, ex:b; acl:clientGroup ex:g",
+            ClientCondition(
+                frozenset({"http://example.org/a", "http://example.org/b"}),
+                frozenset({"http://example.org/g"}),
+            ),
+        ),
+        (
+            "a acl:ClientCondition; acl:client 'ex:a'; acl:clientClass foaf:Agent",
+            ClientCondition(anyone=True),
+        ),
+        (
+            "a acl:IssuerCondition; acl:issuer <https://idp.example/>; acl:issuerClass ex:Any",
+            IssuerCondition(frozenset({"https://idp.example"})),
+        ),
+        (
+            "a access:PeriodCondition; access:begins '1970-01-01T00:00:01Z'^^xsd:dateTime",
+            PeriodCondition(begins_ms=1000),
+        ),
+        (
+            "a access:PeriodCondition; access:ends '1970-01-01T00:00:04'^^xsd:dateTime," + LATER,
+            PeriodCondition(ends_ms=3000),
+        ),
+        ("a access:PeriodCondition", PeriodCondition(is_valid=False)),
+        ("a access:PeriodCondition; access:end 'x'", PeriodCondition(is_valid=False)),
+        ("a access:PeriodCondition; access:ends '2030-01-01'", PeriodCondition(is_valid=False)),
+        (
+            "a access:PeriodCondition; access:ends '2030-01-01'^^xsd:date",
+            PeriodCondition(is_valid=False),
+        ),
+    ],
+)
+def test_conditions_are_read(condition: str, expected: Condition) -> None:
+    """W-9"""
+    prefixes = (
+        "@prefix access: <urn:podstead:access#>. "
+        "@prefix xsd: <http://www.w3.org/2001/XMLSchema#>.\n"
+    )
+    authorization = only(prefixes + VALID + f"<#bob> acl:condition [ {condition} ].")
+    assert authorization.conditions == (expected,)
 
 
 def test_write_is_read_as_write_and_append() -> None:

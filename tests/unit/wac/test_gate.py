@@ -302,7 +302,11 @@ class Limit:
 
 def restricted(world: World, *limits: Ceiling) -> World:
     world.gate = Gate(
-        acls=world.acls, groups=world.groups, owners=world, restrictions=[*map(Limit, limits)]
+        acls=world.acls,
+        groups=world.groups,
+        owners=world,
+        clock=world.clock,
+        restrictions=[*map(Limit, limits)],
     )
     return world
 

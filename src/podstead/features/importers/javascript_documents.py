@@ -90,7 +90,7 @@ def rules_there(content: bytes, *, acl_url: str) -> ReadRules:
     for each in stated:
         if each.names_agents and not _is_granted(each, rules):
             differences.append(f"A rule had no effect there and is not taken ({_text(each)})")
-        elif each.origins:
+        elif each.origins or each.conditions:
             differences.append(f"A rule had an effect for every application ({_text(each)})")
     return ReadRules(rules, _as_turtle(rules, subject, acl_url), TURTLE, differences)
 

@@ -138,9 +138,12 @@ def owner_by(rules: Iterable[Authorization]) -> str | None:
 
 
 def ignored_origins(graph: Graph, *, subject_url: str, only_public: bool = False) -> Iterator[str]:
-    """The restrictions of an ACL to some applications that another server did not apply, because it
-    ignores ``acl:origin`` or, with ``only_public``, ignores it in rules for everyone."""
+    """The restrictions of an ACL that another server did not apply: those to some applications,
+    because it ignores ``acl:origin`` or, with ``only_public``, ignores it in rules for everyone,
+    and conditions."""
     for rule in read_acl(graph, subject_url=subject_url).authorizations:
         if rule.origins and rule.names_agents and (rule.public or not only_public):
             named = ", ".join(sorted(rule.origins)) or "none that can be read"
             yield f"A rule had an effect with every application; here only with those of {named}"
+        if rule.conditions and rule.names_agents:
+            yield "A rule had an effect without its conditions, which are evaluated here"

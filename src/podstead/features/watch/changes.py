@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.core.date_times import read_time, write_time
 from podstead.core.media_types import TURTLE
 from podstead.core.strict_json import parse_object
 from podstead.core.vocab import AS, AS_OBJECT, AS_PUBLISHED, AS_TARGET, NOTIFY_STATE, RDF_TYPE
-from podstead.notifications.channel_types import read_time, write_time
 from podstead.rdf.codecs import MalformedRdf, parse
 from podstead.rdf.graph import Graph, Iri, Subject
 

@@ -222,7 +222,8 @@ class SharingService:
         if requester is not None and (agent_ is None or person != agent_.iri):
             hidden = await self._visible_groups(agent_).hidden(inputs.rules.groups)
             requester = replace(requester, groups=requester.groups - hidden)
-        return Answer(explain(applying, requester), current.of, tuple(sorted(hidden)))
+        explanation = explain(applying, requester, inputs.circumstances)
+        return Answer(explanation, current.of, tuple(sorted(hidden)))
 
     # --- steps ----------------------------------------------------------------------------
 

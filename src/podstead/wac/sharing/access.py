@@ -7,11 +7,12 @@ both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.wac.acl import Authorization
+from podstead.wac.conditions import Circumstances
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing.rules import (
@@ -154,6 +155,8 @@ class Cause(Enum):
     """A rule grants it."""
     OWNER = "owner"
     """The agent owns the storage, and owners always have Control."""
+    CONDITION = "condition"
+    """A rule would grant it, but not all of its conditions hold."""
     ORIGIN = "origin"
     """Rules name other applications for it, so this application does not have it."""
     NO_RULE = "no rule"
@@ -164,8 +167,8 @@ class Cause(Enum):
 class Reason:
     """Why a mode is held or not.
 
-    ``RULE`` comes with the rule and the grantee that matches the agent; ``ORIGIN`` with a rule that
-    names origins.
+    ``RULE`` and ``CONDITION`` come with the rule and the grantee that matches the agent; ``ORIGIN``
+    with a rule that names origins.
     """
 
     mode: Mode
@@ -190,15 +193,24 @@ class Explanation:
         return tuple(reason for reason in self.reasons if reason.mode is mode)
 
 
-def explain(applying: tuple[AccessRule, ...], requester: Requester | None) -> Explanation:
+def explain(
+    applying: tuple[AccessRule, ...], requester: Requester | None, circumstances: Circumstances
+) -> Explanation:
     """Why an agent, or the public, has modes under the rules that apply to a resource."""
-    rules = Rules.of(tuple(rule.authorization for rule in applying))
+    rules = Rules.of(tuple(rule.authorization for rule in applying)).under(circumstances)
     modes = rules.public if requester is None else agent_modes(rules, requester)
+    held = tuple(rule for rule in applying if rule.authorization.holds(circumstances))
+    lapsed = tuple(rule for rule in applying if not rule.authorization.holds(circumstances))
     reasons: list[Reason] = []
     for mode in Mode:
-        found = _grants(mode, applying, requester)
+        found = _grants(mode, held, requester)
         if mode not in modes:
-            found = _obstacles(mode, applying, requester if found else None)
+            unheld = [
+                replace(reason, cause=Cause.CONDITION)
+                for reason in _grants(mode, lapsed, requester)
+                if reason.cause is Cause.RULE
+            ]
+            found = unheld or _obstacles(mode, applying, requester if found else None)
         reasons += found
     return Explanation(modes, tuple(reasons))
 

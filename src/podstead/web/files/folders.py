@@ -183,7 +183,7 @@ class ContainerPage:
             else await self.storage_notes.of(page, target),
             **may,
         )
-        if request.cacheable:
+        if request.cacheable and request.decided_until_ms is None:
             self.page_cache.put(page, response, begun=begun)
         return response
 

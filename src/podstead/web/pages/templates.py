@@ -146,7 +146,8 @@ def _all_templates() -> Iterator[tuple[str, str]]:
 def _folders_of_features() -> Mapping[str, Traversable]:
     """The folders with the templates and scripts of features, by the names of their packages."""
     packages = [each.templates for each in features() if each.templates is not None]
-    return {each.rpartition(".")[2]: files(each) / "templates" for each in packages}
+    folders = {each.rpartition(".")[2]: files(each) / "templates" for each in packages}
+    return {name: folder for name, folder in folders.items() if folder.is_dir()}
 
 
 def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]]:
