@@ -49,8 +49,10 @@ class WebIdTlsFeature(Feature):
         return {"webid-tls": "clients can authenticate with certificates"} if is_on else {}
 
     def modules(self, settings: Settings) -> Sequence[str]:
-        is_on = settings.idp and settings.of(WebIdTlsSettings).webid_tls
-        return ("podstead.features.webid_tls.pages",) if is_on else ()
+        if not settings.of(WebIdTlsSettings).webid_tls:
+            return ()
+        names = ("presented", "verification", *(("pages",) if settings.idp else ()))
+        return [f"{__name__}.{each}" for each in names]
 
     def client_certificate_setting(self, settings: Settings) -> str | None:
         return "webid-tls" if settings.of(WebIdTlsSettings).webid_tls else None

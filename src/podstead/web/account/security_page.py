@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from podstead.idp.sessions import OpenSession
 from podstead.web.browsers import browser_name
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import HOME, SECURITY
@@ -22,6 +21,9 @@ from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.sign_in.people import PodBrowser, PodSessions
+
+if TYPE_CHECKING:  # loaded for the provider only
+    from podstead.idp.sessions import OpenSession
 
 SHOWN_NAMES: Final = (
     N_("e-mail address changed"),
