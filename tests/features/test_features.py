@@ -28,6 +28,7 @@ SETTINGS = {
 """A setting of each feature that has some, with a value."""
 ADDRESSES = {
     "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
+    "previews": ["/.pages/thumbnail/{pod}/picture.png"],
     "legacy_notifications": ["/.notifications"],
     "webhooks": ["/.notifications/WebhookChannel2023/", "/.notifications/sender"],
 }
