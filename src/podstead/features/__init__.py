@@ -56,6 +56,7 @@ SHIPPED: Final = (
     "importers",
     "legacy_notifications",
     "passkeys",
+    "uploads",
     "previews",
     "watch",
     "webhooks",
