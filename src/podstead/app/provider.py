@@ -11,7 +11,6 @@ from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.adapters.audit import StoredAudit
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.one_time_passwords import PyotpPasswords
-from podstead.app.adapters.own_certificates import make_in_thread
 from podstead.app.adapters.own_resources import AccountProfiles, ClientDocumentReader
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.registration import terms_hash
@@ -21,7 +20,6 @@ from podstead.features import features
 from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.audit import AuditEvent
 from podstead.idp.authorizations import Authorizations
-from podstead.idp.certificates import CertificateKeys
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.credentials import PodTokens
 from podstead.idp.grants import ConnectedClients
@@ -124,19 +122,6 @@ class Provider:
     @cached_property
     def own_profiles(self) -> AccountProfiles:
         return AccountProfiles(base_url=self.services.base_url, resources=self.services.resources)
-
-    @cached_property
-    def certificates(self) -> CertificateKeys | None:
-        """The keys of client certificates; ``None`` if the server does not accept them."""
-        if self.services.client_certificates is None:
-            return None
-        return CertificateKeys(
-            sources=self.services.profiles,
-            profiles=self.own_profiles,
-            issue=make_in_thread,
-            records=self.records,
-            audit=self.audit,
-        )
 
     @cached_property
     def pod_tokens(self) -> PodTokens:

@@ -20,7 +20,6 @@ from podstead.web.account.account_pages import (
     IssuerPages,
     OwnAccountPages,
 )
-from podstead.web.account.certificates import CertificateCollection
 from podstead.web.account.collections import (
     Collection,
     CredentialCollection,
@@ -170,8 +169,6 @@ class ProviderPages:
             events, limit = provider.nostr.events, self._nostr_limit
             found.append(NostrKeyCollection(site, links, stated, events, limit))
             found.append(ProfileKeyCollection(site, stated, links, provider.nostr.allowed))
-        if provider.certificates is not None:
-            found.append(CertificateCollection(site, provider.certificates))
         return (
             *found,
             CredentialCollection(site, self._accounts.credentials),

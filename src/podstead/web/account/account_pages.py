@@ -274,7 +274,7 @@ class AccountPages:
     ) -> Response:
         return self.site.account_page(
             page,
-            "delete.html",
+            "account/delete.html",
             status=status,
             pod_uri=self._pod_uri(owner),
             mistyped=status != 200,
@@ -294,9 +294,7 @@ class AccountPages:
         return {
             "nostr_keys": None,
             "profile_keys": (),
-            "certificate_keys": (),
             **shown,
-            "certificates": "certificate_keys" in shown,
             "account": account,
             "pod_uri": self._pod_uri(owner),
             "asks_for_confirmation": (

@@ -379,7 +379,7 @@ class CredentialCollection(Collection[ClientCredential]):
         if page.wants_page:
             return self.site.account_page(
                 page,
-                "new_credential.html",
+                "account/new_credential.html",
                 credential=created.credential,
                 secret=created.secret,
                 base_url=self.site.base_url,

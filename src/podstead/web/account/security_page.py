@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from podstead.idp.sessions import OpenSession
 from podstead.web.browsers import browser_name
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import HOME, SECURITY
@@ -22,6 +21,9 @@ from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.sign_in.people import PodBrowser, PodSessions
+
+if TYPE_CHECKING:  # loaded for the provider only
+    from podstead.idp.sessions import OpenSession
 
 SHOWN_NAMES: Final = (
     N_("e-mail address changed"),
@@ -53,7 +55,6 @@ SHOWN_NAMES: Final = (
     N_("a change of the profile"),
     N_("Nostr key"),
     N_("Nostr key of your profile"),
-    N_("Client certificate"),
     N_("Client credentials"),
     N_("Token of your pod"),
 )
@@ -125,9 +126,6 @@ add_notices(
     profile_key_ended=N_(
         "You can no longer sign in with this key. Requests signed with it still act as "
         "you for as long as your profile names it."
-    ),
-    certificate_removed=N_(
-        "The key has been removed from your profile. Its certificate is no longer valid."
     ),
     issuer_restored=N_("Your profile names this server as your identity provider again."),
     totp_added=N_("The authenticator app has been added."),

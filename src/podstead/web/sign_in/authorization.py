@@ -331,6 +331,7 @@ class InteractionPages:
             typed=typed or hint,
             action=f"{INTERACTION_PATH}/{pending.uid}",
             again=None,
+            reason=None,
             client=self._client_display(pending),
             permissions=permissions(pending.interaction.request.scopes),
             consents=signing_in_consents(pending.interaction),
