@@ -2,7 +2,7 @@
 
 ``--check`` changes nothing, and fails if a catalogue is not up to date or lacks a translation. Each
 part of the pages has catalogues of its own, named after its folder, so that two people who work on
-different parts rarely change the same file.
+different parts rarely change the same file. Those of features are in the folders of the features.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jinja2.ext import babel_extract
 from podstead.core.codes import ErrorCode
 
 WEB = Path(__file__).resolve().parent.parent / "src/podstead/web"
-LOCALES = WEB / "locales"
+FEATURES = WEB.parent / "features"
 LANGUAGES = ("de", "es", "nl")
 SHARED = "pods"
 COMMON = "pages"
@@ -43,8 +43,11 @@ Message = str | tuple[str, ...]
 def _sources() -> Iterator[tuple[Path, Path, Any]]:
     """Each file with the folder that its part is named in, and how texts are found in it."""
     templates = WEB / "templates"
-    for path in sorted(WEB.rglob("*.py")):
-        yield path, WEB, extract_python
+    for folder in (WEB, FEATURES):
+        for path in sorted(folder.rglob("*.py")):
+            yield path, folder, extract_python
+    for path in sorted(FEATURES.rglob("*.html")):
+        yield path, FEATURES, babel_extract
     for path in sorted(templates.rglob("*.html")):
         pods = templates / "pods"
         yield path, pods if path.is_relative_to(pods) else templates, babel_extract
@@ -52,8 +55,9 @@ def _sources() -> Iterator[tuple[Path, Path, Any]]:
 
 def error_codes() -> Iterator[ErrorCode]:
     """Every code of an error."""
-    for path in sorted(WEB.parent.glob("*/codes.py")):
-        import_module(f"podstead.{path.parent.name}.codes")
+    for path in sorted(WEB.parent.rglob("*.py")):
+        if "(ErrorCode)" in path.read_text("utf-8"):
+            import_module(".".join(path.relative_to(WEB.parent.parent).with_suffix("").parts))
     for codes in ErrorCode.__subclasses__():
         yield from codes
 
@@ -68,7 +72,8 @@ def collect() -> dict[str, set[Message]]:
             for _, message, _, _ in extract(method, file, keywords=_KEYWORDS):
                 parts[message if isinstance(message, str) else tuple(message)].add(part)
     for code in error_codes():
-        parts[code.text].add(SHARED)
+        package = type(code).__module__.split(".")
+        parts[code.text].add(package[2] if package[1] == "features" else SHARED)
     collected: dict[str, set[Message]] = defaultdict(set)
     for message, where in parts.items():
         collected[next(iter(where)) if len(where) == 1 else SHARED].add(message)
@@ -78,12 +83,22 @@ def collect() -> dict[str, set[Message]]:
 def translations(language: str) -> dict[str, Message]:
     """What the catalogues of a language have now, by the English text."""
     known: dict[str, Message] = {}
-    for path in (LOCALES / language / "LC_MESSAGES").glob("*.po"):
+    for path in _catalogues(language):
         for message in read_po(BytesIO(path.read_bytes()), locale=language):
             if message.id and any(message.string or ()):
                 translated: Any = message.string
                 known[_key(message.id)] = translated
     return known
+
+
+def _catalogues(language: str) -> list[Path]:
+    return sorted(WEB.parent.glob(f"**/locales/{language}/LC_MESSAGES/*.po"))
+
+
+def _catalogue(part: str, language: str) -> Path:
+    """The file with the translations of a part."""
+    owner = FEATURES / part if (FEATURES / part).is_dir() else WEB
+    return owner / "locales" / language / "LC_MESSAGES" / f"{part}.po"
 
 
 def _key(message: Message | list[str]) -> str:
@@ -125,20 +140,23 @@ def main() -> int:
     found: list[str] = []
     for language in LANGUAGES:
         known = translations(language)
-        folder = LOCALES / language / "LC_MESSAGES"
-        wanted = {folder / f"{part}.po": texts for part, texts in collected.items()}
+        wanted = {_catalogue(part, language): texts for part, texts in collected.items()}
         for path, texts in sorted(wanted.items()):
             found += problems(language, texts, known)
             content = merged(language, texts, known)
             if not path.is_file() or path.read_bytes() != content:
                 if check:
-                    found.append(f"{path.relative_to(WEB)} is not up to date: run `make texts`")
+                    found.append(
+                        f"{path.relative_to(WEB.parent)} is not up to date: run `make texts`"
+                    )
                 else:
-                    folder.mkdir(parents=True, exist_ok=True)
+                    path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(content)
-        for path in set(folder.glob("*.po")) - set(wanted):
+        for path in set(_catalogues(language)) - set(wanted):
             if check:
-                found.append(f"{path.relative_to(WEB)} is no longer needed: run `make texts`")
+                found.append(
+                    f"{path.relative_to(WEB.parent)} is no longer needed: run `make texts`"
+                )
             else:
                 path.unlink()
     for line in found:

@@ -134,6 +134,7 @@ def test_a_person_who_ticks_the_box_stays_signed_in(
     assert session["expires"] > 0
 
 
+@pytest.mark.feature("passkeys")
 def test_a_linked_key_signs_in_again(page: Page, linked: Account, provider: ServerProcess) -> None:
     page.goto(f"{provider.base_url}/idp/login?again=passkeys")
     press(page)

@@ -22,7 +22,7 @@ from tests.support.browser_people import (
 from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess, running_server, server_fixture
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.feature("passkeys")]
 
 DEVICE = {
     "protocol": "ctap2",

@@ -135,6 +135,7 @@ def test_everything_about_the_person_is_found_and_ended(
     expect(page.get_by_text("Your account has been deleted")).to_be_visible()
 
 
+@pytest.mark.feature("passkeys")
 def test_a_passkey_is_added_on_the_page_about_security(
     context: BrowserContext, provider: ServerProcess, person: Account
 ) -> None:

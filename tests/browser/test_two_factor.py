@@ -88,6 +88,7 @@ def test_a_person_adds_an_app_and_signs_in_with_it(
     context.close()
 
 
+@pytest.mark.feature("passkeys")
 def test_a_passkey_is_the_second_step(
     chromium: Browser, provider: ServerProcess, person: Account
 ) -> None:

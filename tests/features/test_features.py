@@ -22,15 +22,22 @@ SETTINGS = {
     "acme": ("acme-port", "8080"),
     "git": ("git-processes", "4"),
     "legacy_notifications": ("legacy-notifications-open", "true"),
+    "passkeys": ("passkey-requests-per-minute", "4"),
     "webid_tls": ("client-cert-format", "pem"),
 }
 """A setting of each feature that has some, with a value."""
 ADDRESSES = {
     "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
+    "previews": ["/.pages/thumbnail/{pod}/picture.png"],
     "legacy_notifications": ["/.notifications"],
+    "uploads": ["/.uploads/"],
     "webhooks": ["/.notifications/WebhookChannel2023/", "/.notifications/sender"],
 }
 """Addresses that only the feature answers."""
+OF_THE_PROVIDER = {"passkeys": ("/idp/account/passkeys", "data-passkeys")}
+"""The same for features of the identity provider, with a part of its page for signing in."""
+WITHOUT_THESE = {"access_limits"}
+"""Features that have none of these."""
 COMMANDS = {"importers": "import", "watch": "watch"}
 
 
@@ -57,15 +64,24 @@ def environment(left_out: str, tmp_path: Path) -> dict[str, str]:
 
 def test_each_feature_that_ships_is_there() -> None:
     assert len(features()) >= len(SHIPPED)
-    assert {*SETTINGS, *ADDRESSES, *COMMANDS} == set(SHIPPED)
+    assert {*SETTINGS, *ADDRESSES, *OF_THE_PROVIDER, *COMMANDS, *WITHOUT_THESE} == set(SHIPPED)
 
 
 def test_a_server_without_a_feature_does_not_know_it(
     left_out: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    options = ("--workers", "1", "--pod-creations-per-hour", "0")
+    options = ["--workers", "1", "--pod-creations-per-hour", "0"]
+    if left_out in OF_THE_PROVIDER:
+        options.append("--idp")
     server = ServerProcess(tmp_path / "root", options, environment=environment)
     with running_server(server):
+        if left_out in OF_THE_PROVIDER:
+            address, part = OF_THE_PROVIDER[left_out]
+            assert server.request("GET", address).status == 404
+            page = server.request("GET", "/idp/login", headers={"Accept": "text/html"})
+            assert page.status == 200
+            assert part.encode() not in page.body
+            return
         pod = create_pod(server)
         for address in ADDRESSES.get(left_out, ()):
             place = address.format(pod=pod.name)

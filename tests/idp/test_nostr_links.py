@@ -26,11 +26,11 @@ from podstead.idp.challenges import ChallengeInvalid, Challenges
 from podstead.idp.nostr.challenges import CHALLENGE_S, LINKING, SIGNING_IN, nostr_challenges
 from podstead.idp.nostr.events import EventInvalid, SignedEvents
 from podstead.idp.nostr.links import LinkedToOtherAccount, NostrLinks, ProfileRefused
-from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, PASSKEYS, Account, NostrLink, Passkey
-from podstead.idp.sign_in_methods import LastFactor, remaining_factor
+from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, Account, NostrLink
+from podstead.idp.sign_in_methods import LastFactor, SignInMethod, remaining_factor
 from podstead.nostr import schnorr
 from podstead.nostr.http_auth import SignedRequest
-from podstead.storage.record_store import Versioned
+from podstead.storage.record_store import RecordKind, Versioned
 from podstead.storage.records import Record
 from tests.support.accounts import Office, office
 from tests.support.nostr import (
@@ -48,6 +48,8 @@ from tests.support.nostr import (
 )
 
 KEY, OTHER = "a" * 64, "b" * 64
+OF_ANOTHER_KIND = RecordKind("other-key", NostrLink)
+METHODS = (SignInMethod(NOSTR_LINKS), SignInMethod(OF_ANOTHER_KIND))
 DID = f"did:nostr:{KEY}"
 
 
@@ -101,7 +103,10 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with office(tmp_path / "root") as place:
         profiles = Profiles()
         links = NostrLinks(
-            records=place.services.records, profiles=profiles, audit=place.services.audit
+            records=place.services.records,
+            profiles=profiles,
+            methods=METHODS,
+            audit=place.services.audit,
         )
         yield Desk(place, profiles, links, await place.new_account())
 
@@ -258,7 +263,9 @@ async def test_what_is_left_to_sign_in_with(desk: Desk) -> None:
     assert kept is not None
 
     async def remaining() -> object:
-        return await remaining_factor(place.services.records, desk.account, without=kept.unchanged)
+        return await remaining_factor(
+            place.services.records, METHODS, desk.account, without=kept.entry
+        )
 
     assert await remaining() == desk.account.unchanged
     await desk.without_password()
@@ -268,9 +275,8 @@ async def test_what_is_left_to_sign_in_with(desk: Desk) -> None:
     another = await desk.links.find(OTHER)
     assert another is not None
     assert await remaining() == another.unchanged
-    passkey = Passkey("id", owner, "", b"", 0, "", (), False, False, "", 0)
-    await desk.write(NOSTR_LINKS.drop(OTHER), PASSKEYS.put("p", passkey, owner=owner))
-    [known] = await place.services.records.of_owner(PASSKEYS, owner)
+    await desk.write(NOSTR_LINKS.drop(OTHER), OF_ANOTHER_KIND.put("o", link, owner=owner))
+    [known] = await place.services.records.of_owner(OF_ANOTHER_KIND, owner)
     assert await remaining() == known.unchanged
 
 

@@ -14,10 +14,10 @@ from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded, Rat
 from podstead.idp import challenges as module
 from podstead.idp.challenges import ChallengeInvalid, Challenges
 from podstead.idp.nostr.challenges import nostr_challenges
-from podstead.idp.passkeys.ceremonies import ADDING, CHALLENGE_S, SIGNING_IN
 from podstead.idp.passwords import PasswordCheck
-from podstead.idp.records import PASSKEY_CHALLENGES
+from podstead.idp.records import Challenge
 from podstead.idp.sign_in import FailureLimits, SignInFailed, attempt_at
+from podstead.storage.record_store import RecordKind
 from podstead.storage.records import Entry, EntryId
 from tests.support.accounts import ADDRESS, BASE, CHEAP, Office, office, password_of
 
@@ -265,8 +265,13 @@ async def test_a_right_guess_among_many_concurrent_ones_is_not_revealed_either(
 # --- Challenges, each fact that binds one by itself (A-119, A-126) -----------------------------
 
 
+ADDING, SIGNING_IN = "add", "sign-in"
+CHALLENGE_S = 300
+OF_A_KIND = RecordKind("some-challenge", Challenge)
+
+
 def _challenges(place: Office) -> Challenges:
-    return Challenges(PASSKEY_CHALLENGES, lifetime_s=CHALLENGE_S, records=place.services.records)
+    return Challenges(OF_A_KIND, lifetime_s=CHALLENGE_S, records=place.services.records)
 
 
 async def test_a_challenge_is_taken_for_what_it_was_issued_for(tmp_path: Path) -> None:

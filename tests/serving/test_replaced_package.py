@@ -249,6 +249,7 @@ def end_worker(server: ServerProcess) -> None:
     wait_until(lambda: worker_of(server) not in {before, 0}, "another worker")
 
 
+@pytest.mark.feature("passkeys")
 @pytest.mark.needs("git")
 @pytest.mark.needs("curl")
 def test_a_server_whose_package_is_replaced_keeps_running_the_old_one(

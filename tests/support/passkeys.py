@@ -1,6 +1,7 @@
 """An authenticator in software, by the words of WebAuthn Level 3 and with no code of the server's.
 
-What it answers can be made wrong, part by part.
+What it answers can be made wrong, part by part. Browsers of :mod:`tests.support.browser` add it to
+an account and sign in with it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ import cbor2
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.support.asgi import Answer
+from tests.support.browser import Browser
+
 Json = dict[str, Any]
+SCRIPT = {
+    "Accept": "application/json",
+    "Content-Type": "application/json",
+    "Sec-Fetch-Site": "same-origin",
+}
 
 PRESENT, VERIFIED, SYNCED, HAS_KEY = 0x01, 0x04, 0x08, 0x40
 
@@ -108,3 +117,36 @@ class SoftAuthenticator:
             "response": response,
             "clientExtensionResults": {},
         }
+
+
+async def ask(browser: Browser, path: str, sent: object = None, **headers: str) -> Answer:
+    body = json.dumps({} if sent is None else sent).encode()
+    return await browser.ask("POST", f"/idp/passkey/{path}", headers=SCRIPT | headers, body=body)
+
+
+async def options(browser: Browser, path: str, **sent: str) -> dict[str, Any]:
+    answer = await ask(browser, f"{path}/options", sent)
+    assert answer.status == 200, answer.text
+    asked: dict[str, Any] = answer.json()
+    return asked
+
+
+async def register(browser: Browser, key: SoftAuthenticator, **wrong: object) -> Answer:
+    """Add the passkey to who is signed in; ``wrong`` are members of the client data."""
+    asked = await options(browser, "register")
+    sent = {"challengeKey": asked["challengeKey"], "credential": key.create(asked, **wrong)}
+    return await ask(browser, "register/verify", {**sent, "name": "my key"})
+
+
+async def log_in(browser: Browser, key: SoftAuthenticator, **wrong: object) -> Answer:
+    """Sign in with the passkey."""
+    asked = await options(browser, "login")
+    sent = {"challengeKey": asked["challengeKey"], "credential": key.get(asked, **wrong)}
+    return await ask(browser, "login/verify", sent)
+
+
+async def listed(browser: Browser) -> list[dict[str, Any]]:
+    answer = await browser.ask("GET", "/idp/account/passkeys", headers=SCRIPT)
+    assert answer.status == 200, answer.text
+    passkeys: list[dict[str, Any]] = answer.json()["passkeys"]
+    return passkeys

@@ -6,12 +6,16 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.support.asgi import Answer
 from tests.support.passkeys import Json, SoftAuthenticator
 from tests.support.people import Person, create_account
 from tests.support.provider_clients import App, register
 from tests.support.server import ServerProcess, server_fixture
 from tests.support.signing import decoded
+
+pytestmark = pytest.mark.feature("passkeys")
 
 SCRIPT = {
     "Accept": "application/json",

@@ -32,7 +32,10 @@ class NostrServices:
     @cached_property
     def links(self) -> NostrLinks:
         return NostrLinks(
-            records=self._records, profiles=self._provider.own_profiles, audit=self._audit
+            records=self._records,
+            profiles=self._provider.own_profiles,
+            methods=self._provider.sign_in_methods,
+            audit=self._audit,
         )
 
     @cached_property

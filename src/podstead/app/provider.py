@@ -15,25 +15,22 @@ from podstead.app.adapters.own_certificates import make_in_thread
 from podstead.app.adapters.own_resources import AccountProfiles, ClientDocumentReader
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.registration import terms_hash
-from podstead.app.adapters.webauthn import WebAuthnVerifier
 from podstead.app.nostr_keys import NostrServices
 from podstead.app.provider_pages import ProviderPages
+from podstead.features import features
 from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.audit import AuditEvent
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.certificates import CertificateKeys
-from podstead.idp.challenges import Challenges
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.credentials import PodTokens
 from podstead.idp.grants import ConnectedClients
-from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty, relying_party
-from podstead.idp.passkeys.service import Passkeys
-from podstead.idp.passkeys.sign_in import PasskeySignIn
-from podstead.idp.records import PASSKEY_CHALLENGES, SecurityEvent
+from podstead.idp.records import NOSTR_LINKS, SecurityEvent
 from podstead.idp.request_notices import AccessRequestMails
 from podstead.idp.security_events import security_events
 from podstead.idp.sessions import Sessions
 from podstead.idp.sign_in import LastSignIns
+from podstead.idp.sign_in_methods import SignInMethod
 from podstead.idp.token_issuing import IssuerRestoration, OwnTokens, ProfileIssuer
 from podstead.idp.token_service import TokenService, TokenStatus
 from podstead.idp.two_factor.second_step import SecondStep
@@ -93,9 +90,16 @@ class Provider:
         )
 
     @cached_property
+    def sign_in_methods(self) -> Sequence[SignInMethod]:
+        """Those besides the password."""
+        of_features = [method for each in features() for method in each.sign_in_methods()]
+        return (*of_features, SignInMethod(NOSTR_LINKS))
+
+    @cached_property
     def two_factors(self) -> TwoFactors:
         return TwoFactors(
             records=self.records,
+            methods=self.sign_in_methods,
             passwords=PyotpPasswords(),
             audit=self.audit,
             demanded=self.settings.require_two_factor,
@@ -109,48 +113,6 @@ class Provider:
             two_factors=self.two_factors,
             attempts=self.accounts.attempts,
             known_browsers=self.accounts.known_browsers,
-            audit=self.audit,
-        )
-
-    @cached_property
-    def party(self) -> RelyingParty | None:
-        """The relying party of passkeys; ``None`` if browsers do not support them here (A-115)."""
-        party = relying_party(
-            self.issuer,
-            rp_id=self.settings.passkey_rp_id,
-            further_origins=self.settings.passkey_origins,
-        )
-        if party is None:
-            logger.info(
-                "Pages offer no passkeys: browsers know them over https only, or at localhost, "
-                "and never at an IP address. On this machine use http://localhost:PORT as the "
-                "base URL."
-            )
-        return party
-
-    @cached_property
-    def passkey_challenges(self) -> Challenges:
-        return Challenges(PASSKEY_CHALLENGES, lifetime_s=CHALLENGE_S, records=self.records)
-
-    @cached_property
-    def passkeys(self) -> Passkeys | None:
-        if self.party is None:
-            return None
-        return Passkeys(
-            records=self.records,
-            challenges=self.passkey_challenges,
-            verifier=WebAuthnVerifier(self.party),
-            audit=self.audit,
-        )
-
-    @cached_property
-    def passkey_sign_in(self) -> PasskeySignIn | None:
-        if self.party is None:
-            return None
-        return PasskeySignIn(
-            records=self.records,
-            challenges=self.passkey_challenges,
-            verifier=WebAuthnVerifier(self.party),
             audit=self.audit,
         )
 
@@ -321,4 +283,5 @@ class Provider:
         if self.nostr is not None:
             links = self.nostr.links
             endpoints.append(DidDocumentEndpoint(links=links, accounts=self.accounts.accounts))
-        return (*plain_routes(*endpoints), *self.pages.routes)
+        of_features = [route for each in self.services.features for route in each.provider_routes]
+        return (*plain_routes(*endpoints), *of_features, *self.pages.routes)

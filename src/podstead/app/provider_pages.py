@@ -33,7 +33,6 @@ from podstead.web.account.nostr import (
     NostrSignInEndpoints,
     ProfileKeyCollection,
 )
-from podstead.web.account.passkeys import PasskeyCollection, PasskeyEndpoints
 from podstead.web.account.security_page import SecurityPage
 from podstead.web.account.two_factor import TwoFactorPages
 from podstead.web.console.accounts import AccountPage, AccountsPage
@@ -92,7 +91,7 @@ class ProviderPages:
             *self._sign_in_pages(),
             *self._account_pages(),
             *self._nostr_pages(),
-            *self._passkey_pages(),
+            *(page for each in self._services.features for page in each.provider_pages),
             *self._console_pages(),
             *self._pages_without_pods(),
         )
@@ -101,7 +100,7 @@ class ProviderPages:
         return routes
 
     @cached_property
-    def _sign_in(self) -> BrowserSignIn:
+    def sign_in(self) -> BrowserSignIn:
         provider, accounts = self._provider, self._accounts
         return BrowserSignIn(
             self.site,
@@ -114,24 +113,23 @@ class ProviderPages:
         )
 
     @cached_property
-    def _verified_sign_in(self) -> VerifiedSignIn:
+    def verified_sign_in(self) -> VerifiedSignIn:
         accounts, authorizations = self._accounts.accounts, self._provider.authorizations
-        return VerifiedSignIn(accounts, authorizations, self._sign_in, self._services.clock)
+        return VerifiedSignIn(accounts, authorizations, self.sign_in, self._services.clock)
 
     def _sign_in_pages(self) -> tuple[object, ...]:
-        site, provider, sign_in = self.site, self._provider, self._sign_in
+        site, provider, sign_in = self.site, self._provider, self.sign_in
         accounts, attempts = self._accounts.accounts, self._accounts.attempts
         authorizations, two_factors = provider.authorizations, provider.two_factors
-        has_passkeys, has_nostr = provider.passkeys is not None, provider.nostr is not None
-        login = LoginPage(site, sign_in, has_passkeys, has_nostr)
+        forms = [form for each in self._services.features for form in each.sign_in_forms]
+        has_nostr = provider.nostr is not None
+        login = LoginPage(site, sign_in, forms, has_nostr)
         return (
             login,
             AuthorizationEndpoint(
                 site, authorizations, login, self._services.store, self._services.clock
             ),
-            InteractionPages(
-                site, authorizations, sign_in, provider.audit, provider.passkeys, has_nostr
-            ),
+            InteractionPages(site, authorizations, sign_in, provider.audit, forms, has_nostr),
             RegistrationPages(
                 site,
                 accounts,
@@ -140,7 +138,7 @@ class ProviderPages:
                 None if provider.nostr is None else provider.nostr.proven,
             ),
             SecondStepPages(
-                site, provider.second_step, two_factors, authorizations, sign_in, has_passkeys
+                site, provider.second_step, two_factors, authorizations, sign_in, forms
             ),
             RecoveryPage(site, accounts, two_factors, attempts, sign_in),
             NewTermsPage(site, accounts, authorizations, self._settings.terms_text),
@@ -162,9 +160,11 @@ class ProviderPages:
     def _collections(self) -> Sequence[Collection[Any]]:
         """What belongs to an account and is listed and removed."""
         site, provider, audit = self.site, self._provider, self._provider.audit
-        found: list[Collection[Any]] = []
-        if provider.passkeys is not None:
-            found.append(PasskeyCollection(site, provider.passkeys, provider.two_factors))
+        found: list[Collection[Any]] = [
+            collection
+            for each in self._services.features
+            for collection in each.account_collections
+        ]
         if provider.nostr is not None:
             links, stated = provider.nostr.links, provider.nostr.stated
             events, limit = provider.nostr.events, self._nostr_limit
@@ -186,13 +186,14 @@ class ProviderPages:
         return AccountPages(
             self.site,
             self._collections,
+            [section for each in self._services.features for section in each.security_sections],
             self._accounts.accounts,
             provider.sessions,
             provider.profile_issuer,
             PodSessions(provider.records, self.site.cookies),
             provider.events_of,
             provider.two_factors,
-            self._sign_in,
+            self.sign_in,
             provider.audit,
             None if self._settings.mail is None else self._verification,
         )
@@ -215,12 +216,13 @@ class ProviderPages:
             ),
         )
 
-    def _limit(self, name: str, per_minute: int) -> RequestLimit:
+    def limit(self, name: str, per_minute: int) -> RequestLimit:
+        """The limit of the requests of an address for one purpose."""
         return RequestLimit(name, self._services.store, self._services.clock, per_minute)
 
     @cached_property
     def _nostr_limit(self) -> RequestLimit:
-        return self._limit("nostr", NOSTR_REQUESTS_PER_MINUTE)
+        return self.limit("nostr", NOSTR_REQUESTS_PER_MINUTE)
 
     def _nostr_pages(self) -> tuple[object, ...]:
         nostr = self._provider.nostr
@@ -233,27 +235,10 @@ class ProviderPages:
                 nostr.sign_in,
                 nostr.proven,
                 self._provider.authorizations,
-                self._sign_in,
-                self._verified_sign_in,
+                self.sign_in,
+                self.verified_sign_in,
                 nostr.challenges,
                 self._nostr_limit,
-            ),
-        )
-
-    def _passkey_pages(self) -> tuple[object, ...]:
-        provider = self._provider
-        if provider.party is None or provider.passkeys is None or provider.passkey_sign_in is None:
-            return ()
-        return (
-            PasskeyEndpoints(
-                self.site,
-                provider.party,
-                provider.passkeys,
-                provider.passkey_sign_in,
-                provider.authorizations,
-                self._sign_in,
-                self._verified_sign_in,
-                self._limit("passkey", self._settings.passkey_requests_per_minute),
             ),
         )
 

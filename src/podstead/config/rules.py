@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from podstead.config import value_types
 from podstead.config.errors import StartRefused
 from podstead.config.settings import Settings
-from podstead.idp.passkeys.ceremonies import PartyRefused, relying_party
 from podstead.storage.blobs.s3_location import S3Location
 
 _MAX_TERMS_BYTES = 256 * 1024
@@ -30,22 +29,6 @@ def check_together(settings: Settings) -> None:
             f"The host is {settings.host} but base-url is not set. Set --base-url to the URL at "
             "which clients will reach this server; the URL of every stored resource begins with it."
         )
-
-
-def check_passkeys(settings: Settings) -> None:
-    """Raises StartRefused for a relying party that browsers would not accept. The base URL must be
-    set."""
-    try:
-        relying_party(
-            settings.issuer,
-            rp_id=settings.passkey_rp_id,
-            further_origins=settings.passkey_origins,
-        )
-    except PartyRefused as refusal:
-        given = "passkey-rp-id" if settings.passkey_rp_id else "passkey-origin"
-        if settings.passkey_rp_id and settings.passkey_origins:
-            given = "passkey-rp-id with passkey-origin"
-        raise StartRefused(f"{given} is not valid: {refusal}.") from None
 
 
 def check_provider_url(settings: Settings) -> None:

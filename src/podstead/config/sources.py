@@ -16,7 +16,6 @@ from typing import Any
 
 from podstead.config.errors import StartRefused
 from podstead.config.rules import (
-    check_passkeys,
     check_provider_url,
     check_together,
     with_base_url,
@@ -90,11 +89,10 @@ def read_settings(
             set_by.append((row.field, given.label))
     settings = Settings().with_values(**values, set_by=tuple(set_by))
     check_together(settings)
-    for feature in features():
-        feature.check_settings(settings)
     settings = with_base_url(settings)
     check_provider_url(settings)
-    check_passkeys(settings)
+    for feature in features():
+        feature.check_settings(settings)
     return with_token_secrets(with_terms_text(settings))
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, util
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # for annotations only: whatever imports this module is below most of these
     from podstead.app.operator.backup import RunningBackup
@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
     from podstead.core.identity import IdentityRefinement
+    from podstead.idp.sign_in_methods import SignInMethod
     from podstead.notifications.channels import ChannelHandler
     from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
@@ -39,10 +40,14 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.storage.records import Record
     from podstead.storage.schema import Schema
     from podstead.wac.gate import AccessRestriction
+    from podstead.web.account.collections import Collection
+    from podstead.web.account.security_page import SecuritySection
+    from podstead.web.files.documents import ContentPreviews
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.request import ClientCertificates
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
+    from podstead.web.sign_in.browser_sign_in import SignInForm
 
 SHIPPED: Final = (
     "access_limits",
@@ -50,12 +55,15 @@ SHIPPED: Final = (
     "git",
     "importers",
     "legacy_notifications",
+    "passkeys",
+    "uploads",
+    "previews",
     "watch",
     "webhooks",
     "webid_tls",
 )
-"""The features in this folder. One whose folder was removed is not there, and nothing else
-changes."""
+"""The features in this folder, in the order of what they add to pages. One whose folder was removed
+is not there, and nothing else changes."""
 
 ENTRY_POINTS: Final = "podstead.features"
 """The group of the entry points of installed packages."""
@@ -173,6 +181,23 @@ class WorkerFeature:
     navigation: Sequence[NavigationRow] = ()
     """What the navigation of pages links to: the address of a page, an icon and a title."""
 
+    previews: ContentPreviews | None = None
+    """What the pages show of stored content."""
+    provider_routes: Sequence[Route] = ()
+    """Addresses at the origin of the identity provider, which may be that of the pods."""
+
+    provider_pages: Sequence[object] = ()
+    """Objects with pages at the origin of the identity provider, as in ``pages``."""
+
+    sign_in_forms: Sequence[SignInForm] = ()
+    """Ways to sign in besides the password, as the sign-in form offers them."""
+
+    account_collections: Sequence[Collection[Any]] = ()
+    """What belongs to an account and is listed and removed, as JSON and on pages."""
+
+    security_sections: Sequence[SecuritySection] = ()
+    """Sections of the page about security."""
+
     credentials: Sequence[CredentialScheme] = ()
     """Further ways to authenticate the sender of a request."""
 
@@ -226,7 +251,8 @@ class Feature:
 
     templates: str | None = None
     """The package whose folder ``templates`` has templates of pages, named after the package, as in
-    ``renderer.page(page, "podstead_greeting/greeting.html")``."""
+    ``renderer.page(page, "podstead_greeting/greeting.html")``, and their scripts and style sheets,
+    as in ``asset_url("greeting.js")``."""
 
     folder: DataFolder | None = None
     """What the feature stores in the data root besides the database."""
@@ -235,7 +261,8 @@ class Feature:
     """Tables of its own and their migrations, in both engines (:mod:`podstead.storage.schema`)."""
 
     def check_settings(self, settings: Settings) -> None:
-        """Refuse settings that contradict one another. Raises StartRefused."""
+        """Refuse settings that contradict one another; the base URL is known. Raises
+        StartRefused."""
 
     def check_machine(self, settings: Settings) -> None:
         """Refuse to start a server without the programs that the feature needs. Raises
@@ -244,6 +271,10 @@ class Feature:
     def summary(self, settings: Settings) -> Mapping[str, str]:
         """Lines of the summary that ``podstead start`` prints, by their first word."""
         return {}
+
+    def sign_in_methods(self) -> Sequence[SignInMethod]:
+        """What accounts can have to sign in with besides the password."""
+        return ()
 
     def client_certificate_setting(self, settings: Settings) -> str | None:
         """The name of the setting for which the server requests certificates from TLS clients;

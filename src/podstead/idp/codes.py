@@ -8,7 +8,6 @@ from podstead.core.codes import ErrorCode
 class IdpCodes(ErrorCode):
     """What errors of the identity provider say to people."""
 
-    PASSKEY_WITHOUT_NAME = "A passkey must have a name"
     PASSWORD_TOO_LONG = "A password can have at most {number} characters; choose a shorter one"
     PASSWORD_TOO_SHORT = (
         "A password must have at least {number} characters; choose a longer one, such as a few "
@@ -37,14 +36,12 @@ class IdpCodes(ErrorCode):
     TOO_MANY_INVITATIONS = "There are too many invitations; revoke some of them first"
     NO_SUCH_ACCOUNT = "There is no such account"
     NO_SUCH_KEY = "There is no such key; it may have been removed"
-    NO_SUCH_PASSKEY = "There is no such passkey; it may have been removed"
     NO_SUCH_TOKEN = "There is no such token; it may have been revoked"
     NO_AUTHENTICATOR_SECRET = "This is no secret of an authenticator app"
     LAST_FACTOR = "This is the only way to sign in to the account: add another one first"
     KEY_NOT_ALLOWED = "This key cannot sign in; its permission may have been removed"
     LINK_USED_MEANWHILE = "This link has been used meanwhile"
     LINK_USED = "This link has been used, or it has expired: ask for a new one"
-    PASSKEY_REGISTERED = "This passkey is already registered"
     CLIENT_UNKNOWN = (
         "This server does not know the application. If you have used it here before, clear the "
         "data that your browser stores for the application's site, and try again."
@@ -75,7 +72,6 @@ class IdpCodes(ErrorCode):
     TOO_MANY_CREDENTIALS = (
         "An account can have at most {number} client credentials; remove one first"
     )
-    TOO_MANY_PASSKEYS = "An account can have at most {number} passkeys; remove one first"
     TOO_MANY_LINKED_KEYS = "An account can have at most {number} keys; unlink one first"
     TOO_MANY_ALLOWED_KEYS = "At most {number} such keys can sign in to an account; remove one first"
     EMAIL_UNUSABLE = (

@@ -265,32 +265,6 @@ class ClientCredential(msgspec.Struct, frozen=True):
     created_s: int
 
 
-class Passkey(msgspec.Struct, frozen=True):
-    """A passkey of an account (A-121); the key is the hash of ``credential_id``.
-
-    ``credential_id`` and ``user_handle`` are base64url without padding; ``public_key`` is a COSE
-    key. ``sign_count`` is the last signature counter of the authenticator, always 0 if it has none.
-    """
-
-    credential_id: str
-    account_id: str
-    user_handle: str
-    """The id by which authenticators know the account; the same for all passkeys of an account."""
-    public_key: bytes
-    sign_count: int
-    aaguid: str
-    """The model of the authenticator, as it reports it."""
-    transports: tuple[str, ...]
-    backup_eligible: bool
-    """Whether the passkey can be on several devices; it never changes."""
-    backed_up: bool
-    name: str
-    created_s: int
-    last_used_s: int | None = None
-    suspected_s: int | None = None
-    """When a signature had too low a counter, which suggests a copy."""
-
-
 class NostrLink(msgspec.Struct, frozen=True):
     """A Nostr key of an account (A-128); the key of the record is the public key.
 
@@ -430,8 +404,6 @@ CODES: Final = RecordKind("code", AuthorizationCode)
 REFRESH_TOKENS: Final = RecordKind("refresh", RefreshToken)
 CREDENTIALS: Final = RecordKind("credential", ClientCredential)
 REVOKED_TOKENS: Final = RecordKind("revoked", RevokedToken)
-PASSKEYS: Final = RecordKind("passkey", Passkey)
-PASSKEY_CHALLENGES: Final = RecordKind("passkey-challenge", Challenge)
 NOSTR_LINKS: Final = RecordKind("nostr-key", NostrLink)
 ALLOWED_KEYS: Final = RecordKind("allowed-key", AllowedKey)
 SECURITY_EVENTS: Final = RecordKind("security-event", SecurityEvent)

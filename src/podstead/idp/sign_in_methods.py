@@ -9,14 +9,13 @@ grant that began with it ends. Every account keeps one (A-124).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from podstead.core.errors import AccessDenied, Conflict
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import (
     GRANTS,
-    NOSTR_LINKS,
-    PASSKEYS,
     SESSIONS,
     Account,
     BrowserSession,
@@ -25,6 +24,17 @@ from podstead.idp.records import (
 )
 from podstead.storage.record_store import RecordKind, RecordStore, Versioned
 from podstead.storage.records import EntryAt, EntryId, Precondition, Record
+
+
+@dataclass(frozen=True, slots=True)
+class SignInMethod:
+    """A method besides the password: an account can sign in with each record that it has of this
+    kind."""
+
+    records: RecordKind[Any]
+    is_second_factor: bool = False
+    """Whether one of these, after a password, is the second factor."""
+
 
 _AMR_OF_KIND: Final = {"passkey": "user", "nostr-key": "pop"}
 """Sessions and grants of earlier versions do not name their sign-in method. An ``amr`` with this
@@ -83,19 +93,48 @@ class LastFactor(Conflict):
 
 
 async def remaining_factor(
-    records: RecordStore, account: Versioned[Account], *, without: EntryAt
+    records: RecordStore,
+    methods: Sequence[SignInMethod],
+    account: Versioned[Account],
+    *,
+    without: EntryId,
 ) -> EntryAt:
-    """A factor that remains when the factor ``without`` is removed.
+    """A factor that remains when the entry ``without`` is removed.
 
     The removal has it as a precondition, so that it cannot be removed at the same time. Raises
     LastFactor.
     """
     if account.value.password_hash is not None:
         return account.unchanged
-    owner = account.value.account_id
-    kinds: Sequence[RecordKind[Any]] = (PASSKEYS, NOSTR_LINKS)
-    for kind in kinds:
-        for each in await records.of_owner(kind, owner, limit=_ENOUGH):
-            if each.unchanged != without:
+    remaining = await entry_to_sign_in(records, methods, account.value.account_id, without=without)
+    if remaining is None:
+        raise LastFactor
+    return remaining
+
+
+async def second_factor(
+    records: RecordStore,
+    methods: Sequence[SignInMethod],
+    account_id: str,
+    *,
+    without: EntryId | None = None,
+) -> EntryAt | None:
+    """An entry that is the second factor after a password, other than ``without``; ``None`` if the
+    account has none."""
+    among = [each for each in methods if each.is_second_factor]
+    return await entry_to_sign_in(records, among, account_id, without=without)
+
+
+async def entry_to_sign_in(
+    records: RecordStore,
+    methods: Sequence[SignInMethod],
+    account_id: str,
+    *,
+    without: EntryId | None = None,
+) -> EntryAt | None:
+    """An entry that the account can sign in with, other than ``without``."""
+    for method in methods:
+        for each in await records.of_owner(method.records, account_id, limit=_ENOUGH):
+            if each.entry != without:
                 return each.unchanged
-    raise LastFactor
+    return None

@@ -95,6 +95,7 @@ def test_somebody_signs_in_and_uses_their_pod(application: Application) -> None:
     assert application.account.provider.get(urlsplit(url).path).status == 401
 
 
+@pytest.mark.feature("passkeys")
 def test_somebody_signs_in_with_a_passkey(application: Application) -> None:
     """By password first, to add it; then signed out everywhere, and in again by the passkey,
     for tokens that are as good."""

@@ -375,6 +375,7 @@ async def test_without_a_sign_in_there_is_nothing_to_complete(
     assert await account_of(browser) is None
 
 
+@pytest.mark.feature("passkeys")
 async def test_a_sign_in_is_completed_once_in_time_by_its_way_and_browser(
     browser: Browser, new_browser: NewBrowser, app: App, clock: FakeClock, linked: NostrKey
 ) -> None:
@@ -730,6 +731,7 @@ async def _asks(browser: Browser, clock: FakeClock, token: str) -> dict[str, int
     return statuses
 
 
+@pytest.mark.feature("passkeys")
 async def test_a_key_that_only_the_profile_names_changes_nothing_about_the_account(
     server: Server, browser: Browser, new_browser: NewBrowser, clock: FakeClock, key: NostrKey
 ) -> None:
@@ -744,6 +746,7 @@ async def test_a_key_that_only_the_profile_names_changes_nothing_about_the_accou
     assert await account_of(browser) == f"{BASE}/alice/#me"
 
 
+@pytest.mark.feature("passkeys")
 async def test_a_linked_key_changes_what_others_may(
     browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
@@ -772,6 +775,7 @@ async def test_a_linked_key_is_enough_to_sign_in_again(
     assert (await log_in(browser, clock, linked, sent={"again": True})).status == 200
 
 
+@pytest.mark.feature("passkeys")
 async def test_an_interaction_gives_no_more_to_the_key_of_a_profile(
     server: Server,
     browser: Browser,

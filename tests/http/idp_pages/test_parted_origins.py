@@ -231,6 +231,7 @@ async def test_no_page_of_a_pod_reads_what_the_provider_answers(provider: Client
     assert answer.header("access-control-allow-origin") is None
 
 
+@pytest.mark.feature("passkeys")
 async def test_passkeys_are_made_for_the_host_of_the_provider(browser: Browser) -> None:
     account = await sign_in(browser)
     script = {

@@ -21,9 +21,6 @@ from podstead.idp.sign_in import MARK_S
 from podstead.storage.record_store import RecordStore
 from podstead.web.pages.addresses import SECURITY
 from tests.http.idp_pages.test_nostr_sign_in import log_in
-from tests.http.idp_pages.test_passkeys import SCRIPT, listed, register
-from tests.http.idp_pages.test_passkeys import log_in as log_in_by_passkey
-from tests.http.idp_pages.test_passkeys import register as add_passkey
 from tests.support.application import BASE, Server, Start, password_of, running
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
@@ -31,7 +28,9 @@ from tests.support.clock import FakeClock
 from tests.support.idp_pages import csrf_token, sign_in, whole_account
 from tests.support.nostr import NostrKey
 from tests.support.nostr_pages import link
-from tests.support.passkeys import SoftAuthenticator
+from tests.support.passkeys import SCRIPT, SoftAuthenticator, listed, register
+from tests.support.passkeys import log_in as log_in_by_passkey
+from tests.support.passkeys import register as add_passkey
 
 NewBrowser = Callable[[], Browser]
 NEW = "quite another one"
@@ -128,6 +127,7 @@ async def test_where_nothing_stays_nothing_is_listed(browser: Browser) -> None:
     assert STAYS not in page.text
 
 
+@pytest.mark.feature("passkeys")
 @pytest.mark.feature("webid_tls")
 async def test_what_a_new_password_does_not_end_is_listed_with_a_way_to_end_each(
     start: Start, settings: Settings, clock: FakeClock
@@ -393,6 +393,7 @@ async def test_a_linked_nostr_key_gets_its_try(
     assert (await log_in(Browser(server.application), clock, key)).status == 200
 
 
+@pytest.mark.feature("passkeys")
 async def test_a_passkey_gets_its_try(server: Server) -> None:
     browser = Browser(server.application)
     await sign_in(browser)

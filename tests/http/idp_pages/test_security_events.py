@@ -15,7 +15,6 @@ from podstead.idp.security_events import MAX_EVENTS
 from podstead.nostr.npub import npub
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.pages.addresses import SECURITY
-from tests.http.idp_pages.test_passkeys import SCRIPT, listed, log_in, register
 from tests.support.application import BASE, Server, Start, password_of
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
@@ -23,7 +22,7 @@ from tests.support.clock import FakeClock
 from tests.support.idp_pages import App, csrf_token, sign_in, whole_account
 from tests.support.nostr import NostrKey
 from tests.support.nostr_pages import link
-from tests.support.passkeys import SoftAuthenticator
+from tests.support.passkeys import SCRIPT, SoftAuthenticator, listed, log_in, register
 
 NewBrowser = Callable[[], Browser]
 NEW = "quite another one"
@@ -68,6 +67,7 @@ async def test_a_new_account_has_no_events(owner: Browser) -> None:
     assert "Nothing has changed yet" in (await whole_account(owner)).text
 
 
+@pytest.mark.feature("passkeys")
 async def test_each_added_or_removed_sign_in_method_is_listed_with_time_and_address(
     owner: Browser, clock: FakeClock, key: SoftAuthenticator
 ) -> None:
@@ -112,6 +112,7 @@ async def test_nobody_else_sees_them(owner: Browser, new_browser: NewBrowser) ->
     assert (await new_browser().ask("GET", "/idp/account/events", headers=SCRIPT)).status == 401
 
 
+@pytest.mark.feature("passkeys")
 async def test_a_passkey_that_is_removed_ends_what_it_has_signed_in(
     owner: Browser, new_browser: NewBrowser, key: SoftAuthenticator, app: App
 ) -> None:
@@ -130,6 +131,7 @@ async def test_a_passkey_that_is_removed_ends_what_it_has_signed_in(
     assert (await whole_account(owner)).path == SECURITY
 
 
+@pytest.mark.feature("passkeys")
 async def test_removing_the_passkey_of_the_session_signs_out(
     owner: Browser, new_browser: NewBrowser, key: SoftAuthenticator
 ) -> None:
@@ -152,6 +154,7 @@ async def ask(browser: Browser, page: Page, path: str, **sent: str) -> Answer:
     return await browser.ask("DELETE", path, headers=headers, body=json.dumps(sent).encode())
 
 
+@pytest.mark.feature("passkeys")
 async def test_what_another_passkey_has_signed_in_goes_on(
     owner: Browser, new_browser: NewBrowser, key: SoftAuthenticator
 ) -> None:

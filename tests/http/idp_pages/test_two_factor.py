@@ -16,14 +16,12 @@ from typing import Any, Final
 import pytest
 
 from podstead.config import Settings
-from podstead.idp.passkeys.service import Passkeys
+from podstead.features.passkeys.service import Passkeys
 from podstead.idp.records import SESSIONS, TWO_FACTORS
 from podstead.idp.sign_in import PASSWORD_AND_CODE
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.records import Record
 from podstead.web.pages.addresses import SECURITY
-from tests.http.idp_pages.test_passkeys import log_in as log_in_by_passkey
-from tests.http.idp_pages.test_passkeys import register as add_passkey
 from tests.support.application import BASE, Server, password_of, running
 from tests.support.browser import Browser, Form, Page
 from tests.support.clock import FakeClock
@@ -31,6 +29,8 @@ from tests.support.console import ACCOUNTS, administering, sign_in_operator
 from tests.support.idp_pages import App, reply_of, sign_in, whole_account
 from tests.support.idp_pages import register as register_app
 from tests.support.passkeys import SoftAuthenticator
+from tests.support.passkeys import log_in as log_in_by_passkey
+from tests.support.passkeys import register as add_passkey
 
 STEP: Final = "/idp/second-factor"
 SET_UP: Final = f"{STEP}/set-up"
@@ -150,6 +150,7 @@ async def test_a_program_is_told_where_to_send_the_code(
     assert answer.json()["location"] == f"{BASE}/idp/account"
 
 
+@pytest.mark.feature("passkeys")
 async def test_a_passkey_is_two_factors(
     server: Server, owner: Browser, stranger: Browser, secret: str
 ) -> None:
@@ -452,6 +453,7 @@ async def test_an_app_is_removed(
     assert (await sign_in(Browser(server.application))).path == SECURITY
 
 
+@pytest.mark.feature("passkeys")
 async def test_a_passkey_can_be_required_besides_the_password(
     server: Server, owner: Browser
 ) -> None:
@@ -532,6 +534,7 @@ async def test_who_has_no_second_factor_sets_one_up_at_the_next_sign_in(
     assert page.path == "/.pages/security"
 
 
+@pytest.mark.feature("passkeys")
 async def test_the_password_alone_adds_no_app_where_there_is_a_second_factor(
     server: Server, owner: Browser, demanding: Server, clock: FakeClock
 ) -> None:
@@ -659,6 +662,7 @@ async def removals(browser: Browser) -> tuple[Form, Form]:
     return replace(passkey, action=f"{FACTOR}/remove"), passkey
 
 
+@pytest.mark.feature("passkeys")
 async def test_the_app_stays_if_the_passkey_is_removed_meanwhile(
     demanding: Server, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -678,6 +682,7 @@ async def test_the_app_stays_if_the_passkey_is_removed_meanwhile(
     await give_password(Browser(demanding.application))
 
 
+@pytest.mark.feature("passkeys")
 async def test_the_passkey_stays_if_the_app_is_removed_meanwhile(
     demanding: Server, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

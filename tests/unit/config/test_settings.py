@@ -561,82 +561,6 @@ def test_every_default_is_a_value_that_its_kind_takes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("base_url", "rp_id"),
-    [
-        ("https://id.pods.example", "id.pods.example"),
-        ("https://id.pods.example:8443", "Pods.Example"),
-        ("http://localhost:3000", "localhost"),
-        ("http://id.pods.localhost:3000", "pods.localhost"),
-    ],
-)
-def test_passkeys_are_of_the_base_urls_host_or_the_end_of_it(base_url: str, rp_id: str) -> None:
-    """A-115"""
-    settings = read({"base_url": base_url, "passkey_rp_id": rp_id})
-    assert settings.passkey_rp_id == rp_id.lower()
-
-
-@pytest.mark.parametrize(
-    ("base_url", "rp_id", "said"),
-    [
-        ("https://id.pods.example", "example", "at least two labels"),
-        ("https://id.pods.example", "ods.example", "must be id.pods.example"),
-        ("https://id.pods.example", "x.id.pods.example", "must be id.pods.example"),
-        ("https://id.pods.example", "elsewhere.example", "must be id.pods.example"),
-        ("http://id.localhost:3000", "localhost", "at least two labels"),
-        ("http://pods.example", "pods.example", "browsers do not support passkeys"),
-        ("https://192.0.2.1", "pods.example", "browsers do not support passkeys"),
-        ("https://pods.example", "pods.example:443", "--passkey-rp-id is"),
-        ("https://pods.example", "https://pods.example", "--passkey-rp-id is"),
-        ("https://pods.example", "192.0.2.1", "--passkey-rp-id is"),
-        ("https://pods.example", "pods.example.", "--passkey-rp-id is"),
-    ],
-)
-def test_passkeys_are_of_no_other_domain(base_url: str, rp_id: str, said: str) -> None:
-    """A-115: which the browser would refuse, at the first person who tries."""
-    assert said in refusal({"base_url": base_url, "passkey_rp_id": rp_id})
-
-
-def test_the_domain_of_passkeys_is_judged_when_the_base_url_follows_from_other_settings() -> None:
-    """A-115"""
-    assert "must be localhost" in refusal({"passkey_rp_id": "pods.example"})
-
-
-@pytest.mark.parametrize(
-    ("base_url", "rp_id", "origin"),
-    [
-        ("https://pods.example", None, "https://pods.example"),
-        ("https://pods.example", None, "https://login.pods.example:8443"),
-        ("https://id.pods.example", "pods.example", "https://www.pods.example"),
-        ("http://localhost:3000", None, "http://localhost:4000"),
-        ("http://localhost:3000", None, "http://app.localhost:4000"),
-    ],
-)
-def test_pages_of_the_domain_may_use_its_passkeys(
-    base_url: str, rp_id: str | None, origin: str
-) -> None:
-    """A-115"""
-    settings = read({"base_url": base_url, "passkey_rp_id": rp_id, "passkey_origins": (origin,)})
-    assert settings.passkey_origins == (origin,)
-
-
-@pytest.mark.parametrize(
-    ("base_url", "origin", "said"),
-    [
-        ("https://pods.example", "http://pods.example", "must use https"),
-        ("https://pods.example", "https://192.0.2.1", "must use https"),
-        ("https://pods.example", "https://elsewhere.example", "does not belong to pods.example"),
-        ("https://id.pods.example", "https://pods.example", "does not belong to id.pods.example"),
-        ("https://pods.example", "http://localhost:3000", "does not belong to pods.example"),
-        ("https://pods.example", "https://pods.example/path", "--passkey-origin is"),
-        ("http://127.0.0.1:3000", "http://localhost:3000", "browsers do not support passkeys"),
-    ],
-)
-def test_no_other_pages_may_use_passkeys(base_url: str, origin: str, said: str) -> None:
-    """A-115"""
-    assert said in refusal({"base_url": base_url, "passkey_origins": (origin,)})
-
-
-@pytest.mark.parametrize(
     ("base_url", "provider"),
     [
         ("https://pods.example", "https://login.example"),
@@ -660,7 +584,6 @@ def test_the_provider_may_have_an_origin_of_its_own(base_url: str, provider: str
         ({"host_aliases": ("login.example:8443",)}, "also serves pods"),
         ({"idp_base_url": "http://login.example"}, "the same scheme"),
         ({"idp_base_url": "https://login.example/idp"}, "--idp-base-url is"),
-        ({"passkey_rp_id": "pods.example"}, "must be login.example"),
     ],
 )
 def test_a_provider_that_is_not_parted_from_the_pods_is_refused(

@@ -39,12 +39,8 @@ _ALWAYS = (
     "podstead.web.authority",
 )
 _FOR_THE_PROVIDER = (
-    "cryptography.hazmat.backends.openssl.backend",  # webauthn verifies signatures with it
     "podstead.app.accounts",
     "podstead.app.provider",
-    "webauthn",
-    "webauthn.helpers",
-    "webauthn.helpers.cose",
 )
 _FOR_SOCKETS = ("podstead.app.process.sockets.listener",)
 _FOR_CLIENT_CERTIFICATES = (

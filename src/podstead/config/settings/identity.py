@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from podstead.config import value_types
 from podstead.config.table import Group, optional, setting, several
 from podstead.outbound.mail import MailDestination
-from podstead.outbound.urls import Origin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,27 +139,4 @@ class IdentitySettings:
             "read, and push with git (safe); anything (any); or nothing, because the server "
             "rejects this form (off)."
         ),
-    )
-
-    passkey_rp_id: str | None = optional(
-        "passkey-rp-id",
-        value_types.DOMAIN,
-        Group.IDENTITY,
-        (
-            "The domain that passkeys are bound to: the host of the base URL (or of "
-            "idp-base-url), or a parent domain of it. Passkeys bound to one domain do not "
-            "work for another, so do not change it once people have passkeys."
-        ),
-        shown_default="the host of the base URL, or of idp-base-url",
-    )
-    passkey_origins: tuple[Origin, ...] = several(
-        "passkey-origin",
-        value_types.ORIGIN,
-        Group.IDENTITY,
-        (
-            "A further origin whose pages may use this server's passkeys, such as the origin "
-            "of a host-alias or of an application that displays the sign-in pages itself. It "
-            "must belong to the domain that the passkeys are bound to."
-        ),
-        reason="The server rejects a passkey response obtained by a page of any other origin.",
     )

@@ -129,15 +129,3 @@ class LimitSettings:
         ),
         unit="sign-ins",
     )
-    passkey_requests_per_minute: int = setting(
-        30,
-        "passkey-requests-per-minute",
-        value_types.integer(0, 1_000_000),
-        Group.RATES,
-        (
-            "The maximum number of passkey requests that one address may send in a minute; "
-            "further requests get 429. 0 means no limit. Signing in with a passkey takes two "
-            "requests, and opening the sign-in page takes one."
-        ),
-        unit="requests",
-    )

@@ -18,7 +18,7 @@ from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
 from podstead.idp.security_events import event_records
-from podstead.idp.sign_in_methods import end_records, remaining_factor
+from podstead.idp.sign_in_methods import SignInMethod, end_records, remaining_factor
 from podstead.nostr.npub import npub
 from podstead.storage.record_store import Changes, Contention, RecordStore, Versioned
 from podstead.storage.records import Precondition, Record
@@ -68,9 +68,12 @@ class NostrLinks:
         *,
         records: RecordStore,
         profiles: ProfileNames,
+        methods: Sequence[SignInMethod],
         audit: Audit,
     ) -> None:
+        """``methods`` are all by which accounts can sign in."""
         self._records = records
+        self._methods = methods
         self._profiles = profiles
         self._audit = audit
 
@@ -128,7 +131,7 @@ class NostrLinks:
         stored = await self.find(public_key)
         if stored is None or stored.value.account_id != account.value.account_id:
             raise NotFound(IdpCodes.NO_SUCH_KEY)
-        stays = await remaining_factor(self._records, account, without=stored.unchanged)
+        stays = await remaining_factor(self._records, self._methods, account, without=stored.entry)
         await self._unpublish(account.value, public_key)
         await self._drop(stored, [account.unchanged, stored.unchanged, stays], source)
         return stored.entry

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from podstead.core.errors import BadRequest, Conflict
 from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
-from podstead.idp.records import PASSKEYS, TWO_FACTORS, Account, Passkey, TwoFactor
+from podstead.idp.records import TWO_FACTORS, Account, TwoFactor
 from podstead.idp.security_events import event_records
+from podstead.idp.sign_in_methods import SignInMethod, second_factor
 from podstead.idp.two_factor.codes import (
     OneTimePasswords,
     is_secret,
@@ -27,7 +28,7 @@ from podstead.idp.two_factor.codes import (
     recovery_hash,
 )
 from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
-from podstead.storage.records import Precondition, Record
+from podstead.storage.records import EntryAt, EntryId, Precondition, Record
 
 _NONE_AT_ALL: Final = -1
 _ANY_PASSWORD: Final = "*"  # noqa: S105 - in place of a mark
@@ -77,12 +78,15 @@ class TwoFactors:
         self,
         *,
         records: RecordStore,
+        methods: Sequence[SignInMethod],
         passwords: OneTimePasswords,
         audit: Audit,
         demanded: bool = False,
     ) -> None:
-        """``demanded`` if the operator requires a second factor of everybody with a password."""
+        """``methods`` are all by which accounts can sign in besides the password; ``demanded`` if
+        the operator requires a second factor of everybody with a password."""
         self._records = records
+        self._methods = methods
         self._passwords = passwords
         self._audit = audit
         self._demanded = demanded
@@ -91,8 +95,8 @@ class TwoFactors:
         """The second factors of an account."""
         stored = await self._records.read(TWO_FACTORS, account_id)
         record = TwoFactor(account_id) if stored is None else stored.value
-        passkeys = await self._records.of_owner(PASSKEYS, account_id, limit=1)
-        return SecondFactors(record, bool(passkeys), self._demanded)
+        has_passkeys = await self._some_passkey(account_id) is not None
+        return SecondFactors(record, has_passkeys, self._demanded)
 
     def new_secret(self) -> str:
         """A secret for an app, which is stored once the person has typed one of its codes."""
@@ -156,7 +160,7 @@ class TwoFactors:
             passkey = await self._some_passkey(account.value.account_id)
             if passkey is None:
                 raise SecondFactorRequired
-            return (passkey.unchanged,)
+            return (passkey,)
 
         await self._change(
             account,
@@ -180,7 +184,7 @@ class TwoFactors:
             passkey = await self._some_passkey(account.value.account_id)
             if passkey is None:
                 raise BadRequest(IdpCodes.PASSKEY_NEEDED)
-            return (passkey.unchanged,)
+            return (passkey,)
 
         event = AuditEvent.PASSKEY_REQUIRED if required else AuditEvent.PASSKEY_NOT_REQUIRED
         await self._change(account, event, source, check=check, with_passkey=required)
@@ -264,18 +268,17 @@ class TwoFactors:
 
         await self._records.transact(compute)
 
-    async def passkey_removal(self, account: Account, key: str) -> Sequence[Precondition]:
-        """The preconditions for removing the passkey with this key, so that a second factor remains
-        if one is needed, despite concurrent changes. Raises SecondFactorRequired."""
+    async def method_removal(self, account: Account, method: EntryId) -> Sequence[Precondition]:
+        """The preconditions for removing a sign-in method, so that a second factor remains if one
+        is needed, despite concurrent changes. Raises SecondFactorRequired."""
         record, unchanged = await self._read(account.account_id)
         needed = record.with_passkey or (self._demanded and account.password_hash is not None)
         if not needed or record.totp_secret is not None:
             return unchanged
-        passkeys = await self._records.of_owner(PASSKEYS, account.account_id, limit=2)
-        for other in passkeys:
-            if other.key != key:
-                return [*unchanged, other.unchanged]
-        raise SecondFactorRequired
+        other = await self._some_passkey(account.account_id, without=method)
+        if other is None:
+            raise SecondFactorRequired
+        return [*unchanged, other]
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -307,9 +310,10 @@ class TwoFactors:
         await self._records.transact(compute)
         self._audit.note(event, account_id=account_id)
 
-    async def _some_passkey(self, account_id: str) -> Versioned[Passkey] | None:
-        found = await self._records.of_owner(PASSKEYS, account_id, limit=1)
-        return found[0] if found else None
+    async def _some_passkey(
+        self, account_id: str, without: EntryId | None = None
+    ) -> EntryAt | None:
+        return await second_factor(self._records, self._methods, account_id, without=without)
 
     async def _noting(
         self, account_id: str, event: AuditEvent, source: RequestSource

@@ -44,7 +44,7 @@ from podstead.web.account.collections import (
     format_day,
     machine_time,
 )
-from podstead.web.account.security_page import SecurityView, view_of
+from podstead.web.account.security_page import SecuritySection, SecurityView, view_of
 from podstead.web.browsers import browser_name, json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission, PasswordsDiffer, only
@@ -89,6 +89,7 @@ class AccountPages:
 
     site: Site
     collections: Sequence[Collection[Any]]
+    sections: Sequence[SecuritySection]
     accounts: Accounts
     sessions: Sessions
     profile_issuer: ProfileIssuer
@@ -291,7 +292,6 @@ class AccountPages:
                 found for each in self.collections for found in await each.remaining(owner)
             ]
         return {
-            "passkeys": None,
             "nostr_keys": None,
             "profile_keys": (),
             "certificate_keys": (),
@@ -375,10 +375,14 @@ class OwnAccountPages:
     ) -> Response:
         """``/.pages/security``. Raises NotAuthenticated, StorageError."""
         facts = await self._facts(page)
+        sections = [each for each in self.account.sections if each.view is view]
+        for each in sections:
+            facts |= await each.facts(page.owner())
         return self.site.page(
             page,
             "account/security.html",
             view=view.value,
+            sections=sections,
             pod_browsers=browsers,
             current_browsers=(),
             browser_name=browser_name,

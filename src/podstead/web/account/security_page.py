@@ -6,11 +6,12 @@ this session to end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
+from podstead.idp.sessions import OpenSession
 from podstead.web.browsers import browser_name
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import HOME, SECURITY
@@ -50,7 +51,6 @@ SHOWN_NAMES: Final = (
     N_("identity provider stated in the profile again"),
     N_("the operator of this server"),
     N_("a change of the profile"),
-    N_("Passkey"),
     N_("Nostr key"),
     N_("Nostr key of your profile"),
     N_("Client certificate"),
@@ -68,6 +68,30 @@ class SecurityView(Enum):
     PROGRAMS = "programs"
     EVENTS = "events"
     ACCOUNT = "account"
+
+
+class SecuritySection:
+    """A part of the page that a feature adds."""
+
+    def __init__(
+        self,
+        template: str,
+        *,
+        view: SecurityView = SecurityView.SIGN_IN,
+        comes_first: bool = False,
+        script: str | None = None,
+    ) -> None:
+        """``script`` is the name of its script. A section ``comes_first`` if it is above what the
+        server itself shows; ``view`` is ``SIGN_IN`` or ``PROGRAMS``."""
+        self.template = template
+        self.view = view
+        self.comes_first = comes_first
+        self.script = script
+
+    async def facts(self, owner: OpenSession) -> Mapping[str, object]:  # noqa: ARG002
+        """What the template shows besides the entries of collections, by name. Raises
+        StorageError."""
+        return {}
 
 
 def view_of(text: str) -> SecurityView:
@@ -88,11 +112,6 @@ add_notices(
     ),
     token_revoked=N_("The token has been revoked. Programs can no longer use it."),
     session=N_("That browser has been signed out."),
-    passkey_removed=N_(
-        "The passkey has been removed. Browsers and applications that were signed in "
-        "with it are signed out. You can now delete it from your device as well."
-    ),
-    passkey_renamed=N_("The passkey has been renamed."),
     nostr_key_linked=N_("The Nostr key has been linked."),
     nostr_key_unlinked=N_(
         "The Nostr key has been unlinked. Browsers and applications that were signed in "

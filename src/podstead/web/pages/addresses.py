@@ -131,10 +131,9 @@ def sign_in_url(afterwards: str) -> str:
     return f"{SIGN_IN}?next={quote(afterwards, safe='/')}"
 
 
-AGAIN: Final = {
+AGAIN: Final[dict[str, str]] = {
     "delete": f"{ACCOUNT}/delete",
     "credentials": f"{ACCOUNT}?view=programs#scripts",
-    "passkeys": f"{ACCOUNT}#sign-in",
     "nostr": f"{ACCOUNT}#nostr-keys",
     "certificates": f"{ACCOUNT}?view=programs#certificates",
     "export": f"{ACCOUNT}?view=account#export",
@@ -142,7 +141,7 @@ AGAIN: Final = {
     "console": CONSOLE,
     "two-factor": TWO_FACTOR,
 }
-"""The addresses that signing in again leads to, by its purpose."""
+"""The addresses that signing in again leads to, by its purpose. Features add theirs."""
 
 
 def again_url(purpose: str, afterwards: str | None = None) -> str:

@@ -42,7 +42,7 @@ def load_assets() -> Mapping[str, bytes]:
     """Every file by its name, read from the package once."""
     package = files("podstead.web")
     # The scripts of the provider's pages are part of these pages and files of those below.
-    folders = (package / "static", package / "templates" / "idp")
+    folders = (package / "static", package / "templates" / "idp", *_folders_of_features().values())
     every = (each for folder in folders for each in folder.iterdir())
     kept = [each for each in every if each.name.rpartition(".")[2] in _TYPES]
     return {each.name: each.read_bytes() for each in sorted(kept, key=lambda each: each.name)}
@@ -128,6 +128,7 @@ def load_templates() -> Environment:
     environment.globals["_"] = _translated  # faster than that of the extension
     environment.globals["page_language"] = lambda: current_texts().language
     environment.globals["asset_url"] = asset_url
+    environment.globals["has_asset"] = load_assets().__contains__
     return environment
 
 
@@ -139,10 +140,15 @@ def _translated(message: str, /, **values: object) -> Markup:
 
 def _all_templates() -> Iterator[tuple[str, str]]:
     yield from _templates(files("podstead.web") / "templates")
-    for package in (each.templates for each in features()):
-        if package is not None:
-            below = package.rpartition(".")[2]
-            yield from _templates(files(package) / "templates", f"pods/{below}/")
+    for name, folder in _folders_of_features().items():
+        yield from _templates(folder, f"pods/{name}/")
+
+
+def _folders_of_features() -> Mapping[str, Traversable]:
+    """The folders with the templates and scripts of features, by the names of their packages."""
+    packages = [each.templates for each in features() if each.templates is not None]
+    folders = {each.rpartition(".")[2]: files(each) / "templates" for each in packages}
+    return {name: folder for name, folder in folders.items() if folder.is_dir()}
 
 
 def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]]:

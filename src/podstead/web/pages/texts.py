@@ -3,7 +3,7 @@
 Texts stand in the code and in the templates in English; ``_()`` and ``{% trans %}`` mark them.
 The catalogues (PO files) have the translations; the package contains them as they are, and they are
 compiled when they are first used. Each part of the pages has catalogues of its own, named after its
-folder.
+folder; those of features are in their packages.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from struct import pack
 from typing import Final
 
 from markupsafe import Markup
+
+from podstead.features import features
 
 _FIELD: Final = re.compile(
     r'^(msgid|msgid_plural|msgstr|msgstr\[\d\])((?:\s*"(?:[^"\\\n]|\\.)*"[ \t]*$)+)', re.MULTILINE
@@ -131,8 +133,14 @@ def texts_in(language: str) -> Texts:
     """The texts in one of the languages, read from the package once."""
     if language == ENGLISH:
         return _IN_ENGLISH
-    folder = files("podstead.web") / "locales" / language / "LC_MESSAGES"
-    catalogues = "\n".join(file.read_text("utf-8") for file in folder.iterdir())
+    packages = ["podstead.web", *(type(each).__module__ for each in features())]
+    folders = [files(each) / "locales" / language / "LC_MESSAGES" for each in packages]
+    catalogues = "\n".join(
+        file.read_text("utf-8")
+        for folder in folders
+        if folder.is_dir()
+        for file in folder.iterdir()
+    )
     return Texts(language, GNUTranslations(BytesIO(compiled_catalogues(catalogues))))
 
 

@@ -36,7 +36,6 @@ from podstead.idp.client_metadata import (
 )
 from podstead.idp.grants import ConnectedClient, Stage, signing_in_consents
 from podstead.idp.oauth.authorization import UnusableClient
-from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.records import Account, Client, VerifiedFactor
 from podstead.idp.sign_in import SignInFailed
 from podstead.idp.token_issuing import AUTHORIZATION_PATH
@@ -52,7 +51,7 @@ from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.sign_in.browser_sign_in import BrowserSignIn, SecondFactorNeeded
+from podstead.web.sign_in.browser_sign_in import BrowserSignIn, SecondFactorNeeded, SignInForm
 from podstead.web.sign_in.login import LoginPage
 
 INTERACTION_PATH = "/idp/interaction"
@@ -255,7 +254,7 @@ class InteractionPages:
     authorizations: Authorizations
     sign_in: BrowserSignIn
     audit: Audit
-    passkeys: Passkeys | None
+    forms: Sequence[SignInForm]
     nostr: bool
 
     @route(INTERACTION_PATH + "/{uid}", "GET")
@@ -337,7 +336,7 @@ class InteractionPages:
             consents=signing_in_consents(pending.interaction),
             registration=not self.site.registration.is_closed,
             uid=pending.uid,
-            passkeys=self.passkeys is not None,
+            forms=self.forms,
             nostr=self.nostr,
             nostr_address=f"{self.site.base_url}{INTERACTION_PATH}/{pending.uid}/schnorr-login",
             afterwards=None,
@@ -355,18 +354,12 @@ class InteractionPages:
             identity_scope=IDENTITY_SCOPE,
             account=account,
             uid=pending.uid,
-            offer_passkey=await self._has_no_passkey(account),
+            hints=[hint for each in self.forms if (hint := await each.hint(account))],
         )
 
     def _client_display(self, pending: PendingAuthorization) -> ClientDisplay:
         redirect_uri = pending.interaction.request.redirect_uri
         return client_display(pending.client, redirect_uri, base_url=self.site.pods_url)
-
-    async def _has_no_passkey(self, account: Account) -> bool:
-        """Whether a passkey can be added to an account that has none (A-124)."""
-        if self.passkeys is None:
-            return False
-        return not await self.passkeys.of_account(account.account_id)
 
 
 def _is_theirs(pending: PendingAuthorization, page: PageRequest) -> bool:

@@ -68,6 +68,23 @@ class SecondFactorNeeded(NotAuthenticated):
         self.path = path
 
 
+class SignInForm:
+    """A way to sign in besides the password, as the pages offer it."""
+
+    template: str
+    """Its part of the sign-in form, below the password. It gets the values of the page, such as
+    ``uid`` of an interaction, and stands on the page of the second step if it ``is_second_factor``;
+    there ``second_step`` is defined."""
+    autocomplete: str = ""
+    """What the field for the name gets in its attribute ``autocomplete``."""
+    is_second_factor: bool = False
+    """Whether it can also follow the password."""
+
+    async def hint(self, account: Account) -> str | None:  # noqa: ARG002
+        """The template of a hint at this way, on the page of consent. Raises StorageError."""
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class SignedInHere:
     """A session that began with this request, and the headers that store it in the browser."""

@@ -37,6 +37,7 @@ from podstead.web.sign_in.browser_sign_in import (
     BrowserSignIn,
     SecondFactorNeeded,
     SignedInHere,
+    SignInForm,
 )
 
 
@@ -46,7 +47,7 @@ class LoginPage:
 
     site: Site
     sign_in: BrowserSignIn
-    passkeys: bool
+    forms: Sequence[SignInForm]
     nostr: bool
 
     @route(LOGIN, "GET", needs_terms=False)
@@ -67,7 +68,7 @@ class LoginPage:
             client=None,
             registration=not self.site.registration.is_closed and purpose is None,
             uid=None,
-            passkeys=self.passkeys,
+            forms=self.forms,
             nostr=self.nostr,
             nostr_address=None,
             afterwards=afterwards if purpose is None else afterwards or AGAIN[purpose],
@@ -110,7 +111,7 @@ class SecondStepPages:
     two_factors: TwoFactors
     authorizations: Authorizations
     sign_in: BrowserSignIn
-    passkeys: bool
+    forms: Sequence[SignInForm]
 
     @route(SECOND_FACTOR_PATH, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -133,7 +134,8 @@ class SecondStepPages:
             account=account.value,
             has_app=found.record.totp_secret is not None,
             has_recovery_codes=accepts_recovery_codes(found.record, account.value),
-            passkeys=self.passkeys and found.has_passkeys,
+            forms=[each for each in self.forms if each.is_second_factor and found.has_passkeys],
+            second_step=True,
             uid=half.value.uid,
             afterwards="" if half.value.uid else half.value.path,
         )

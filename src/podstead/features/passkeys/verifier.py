@@ -1,0 +1,121 @@
+"""Verifies the responses of passkeys with the WebAuthn library, in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from podstead.features.passkeys.ceremonies import (
+    ALGORITHMS,
+    MAX_CREDENTIAL_ID_BYTES,
+    Assertion,
+    CreatedKey,
+    Credential,
+    RelyingParty,
+    VerificationFailed,
+    base64url_decoded,
+    base64url_encoded,
+    response_of,
+)
+
+if TYPE_CHECKING:
+    from webauthn.helpers.structs import CredentialDeviceType
+
+
+_SYNCED: Final = "multi_device"
+
+
+class WebAuthnVerifier:
+    """Implements CeremonyVerifier of ``features.passkeys.ceremonies``."""
+
+    def __init__(self, party: RelyingParty) -> None:
+        self._party = party
+
+    async def verify_creation(self, credential: Credential, *, challenge: bytes) -> CreatedKey:
+        """Raises VerificationFailed."""
+        return await asyncio.to_thread(_creation, credential, challenge, self._party)
+
+    async def verify_assertion(
+        self, credential: Credential, *, challenge: bytes, public_key: bytes
+    ) -> Assertion:
+        """Raises VerificationFailed."""
+        return await asyncio.to_thread(_assertion, credential, challenge, public_key, self._party)
+
+
+def _creation(credential: Credential, challenge: bytes, party: RelyingParty) -> CreatedKey:
+    from webauthn import verify_registration_response
+    from webauthn.helpers.cose import COSEAlgorithmIdentifier
+
+    try:
+        _check_frame(credential)
+        verified = verify_registration_response(
+            credential=_without_statement(credential),
+            expected_challenge=challenge,
+            expected_rp_id=party.rp_id,
+            expected_origin=list(party.origins),
+            require_user_verification=True,
+            supported_pub_key_algs=[COSEAlgorithmIdentifier(each) for each in ALGORITHMS],
+        )
+    except Exception as error:  # the content comes from a stranger and may break any parser
+        raise VerificationFailed from error
+    if verified.credential_id != base64url_decoded(credential.get("rawId")):
+        raise VerificationFailed
+    if len(verified.credential_id) > MAX_CREDENTIAL_ID_BYTES:
+        raise VerificationFailed
+    return CreatedKey(
+        credential_id=verified.credential_id,
+        public_key=verified.credential_public_key,
+        sign_count=verified.sign_count,
+        aaguid=verified.aaguid,
+        backup_eligible=_is_synced(verified.credential_device_type),
+        backed_up=verified.credential_backed_up,
+    )
+
+
+def _assertion(
+    credential: Credential, challenge: bytes, public_key: bytes, party: RelyingParty
+) -> Assertion:
+    from webauthn import verify_authentication_response
+
+    try:
+        _check_frame(credential)
+        verified = verify_authentication_response(
+            credential=dict(credential),
+            expected_challenge=challenge,
+            expected_rp_id=party.rp_id,
+            expected_origin=list(party.origins),
+            credential_public_key=public_key,
+            credential_current_sign_count=0,  # compared where a copied key can be recorded
+            require_user_verification=True,
+        )
+    except Exception as error:  # see _creation
+        raise VerificationFailed from error
+    return Assertion(
+        sign_count=verified.new_sign_count,
+        backup_eligible=_is_synced(verified.credential_device_type),
+        backed_up=verified.credential_backed_up,
+    )
+
+
+def _check_frame(credential: Credential) -> None:
+    """Refuse a response from a frame in a page of another site, which the library accepts."""
+    from webauthn.helpers import parse_client_data_json
+
+    client_data = parse_client_data_json(
+        base64url_decoded(response_of(credential).get("clientDataJSON")) or b""
+    )
+    if client_data.cross_origin:
+        raise VerificationFailed
+
+
+def _without_statement(credential: Credential) -> dict[str, object]:
+    from webauthn.helpers import encode_cbor, parse_cbor
+
+    response = response_of(credential)
+    made = parse_cbor(base64url_decoded(response.get("attestationObject")) or b"")
+    plain = encode_cbor({"fmt": "none", "attStmt": {}, "authData": made["authData"]})
+    return {**credential, "response": {**response, "attestationObject": base64url_encoded(plain)}}
+
+
+def _is_synced(kind: CredentialDeviceType) -> bool:
+    return kind.value == _SYNCED
