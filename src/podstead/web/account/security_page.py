@@ -20,11 +20,11 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.sign_in.authorization import ClientTerms, ConsentExtension
 from podstead.web.sign_in.people import PodBrowser, PodSessions
 
 if TYPE_CHECKING:  # loaded for the provider only
     from podstead.idp.sessions import OpenSession
+    from podstead.web.sign_in.authorization import ClientTerms, ConsentExtension
 
 SHOWN_NAMES: Final = (
     N_("e-mail address changed"),
