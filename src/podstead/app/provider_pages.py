@@ -34,7 +34,6 @@ from podstead.web.account.nostr import (
     ProfileKeyCollection,
 )
 from podstead.web.account.security_page import SecurityPage
-from podstead.web.account.two_factor import TwoFactorPages
 from podstead.web.console.accounts import AccountPage, AccountsPage
 from podstead.web.console.server import HealthPage, InvitationsPage, LogPage, SettingsPage
 from podstead.web.pages.addresses import LOGIN
@@ -48,11 +47,13 @@ from podstead.web.sign_in.authorization import (
 from podstead.web.sign_in.browser_sign_in import (
     NOSTR_REQUESTS_PER_MINUTE,
     BrowserSignIn,
+    PasswordRecovery,
     RequestLimit,
+    SignInForm,
 )
 from podstead.web.sign_in.end_session import EndSessionPages
 from podstead.web.sign_in.links import ForgotPage, LinkPage, VerifyPage
-from podstead.web.sign_in.login import LoginPage, RecoveryPage, SecondStepPages
+from podstead.web.sign_in.login import LoginPage
 from podstead.web.sign_in.pages import LanguageChoice, SignInPage
 from podstead.web.sign_in.people import PodSessions
 from podstead.web.sign_in.registration import NewTermsPage, RegistrationPages
@@ -108,7 +109,6 @@ class ProviderPages:
             accounts.known_browsers,
             provider.sessions,
             MailQueue(provider.records),
-            provider.two_factors,
             provider.second_step,
         )
 
@@ -119,17 +119,16 @@ class ProviderPages:
 
     def _sign_in_pages(self) -> tuple[object, ...]:
         site, provider, sign_in = self.site, self._provider, self.sign_in
-        accounts, attempts = self._accounts.accounts, self._accounts.attempts
-        authorizations, two_factors = provider.authorizations, provider.two_factors
-        forms = [form for each in self._services.features for form in each.sign_in_forms]
+        accounts = self._accounts.accounts
+        authorizations = provider.authorizations
         has_nostr = provider.nostr is not None
-        login = LoginPage(site, sign_in, forms, has_nostr)
+        login = LoginPage(site, sign_in, self.forms, has_nostr)
         return (
             login,
             AuthorizationEndpoint(
                 site, authorizations, login, self._services.store, self._services.clock
             ),
-            InteractionPages(site, authorizations, sign_in, provider.audit, forms, has_nostr),
+            InteractionPages(site, authorizations, sign_in, provider.audit, self.forms, has_nostr),
             RegistrationPages(
                 site,
                 accounts,
@@ -137,10 +136,6 @@ class ProviderPages:
                 sign_in,
                 None if provider.nostr is None else provider.nostr.proven,
             ),
-            SecondStepPages(
-                site, provider.second_step, two_factors, authorizations, sign_in, forms
-            ),
-            RecoveryPage(site, accounts, two_factors, attempts, sign_in),
             NewTermsPage(site, accounts, authorizations, self._settings.terms_text),
             EndSessionPages(
                 site,
@@ -151,6 +146,16 @@ class ProviderPages:
                 provider.audit,
             ),
         )
+
+    @cached_property
+    def forms(self) -> Sequence[SignInForm]:
+        """Ways to sign in besides the password."""
+        return [form for each in self._services.features for form in each.sign_in_forms]
+
+    @cached_property
+    def _recoveries(self) -> Sequence[PasswordRecovery]:
+        found = [each.password_recovery for each in self._services.features]
+        return [each for each in found if each is not None]
 
     @cached_property
     def _verification(self) -> EmailVerification:
@@ -192,7 +197,7 @@ class ProviderPages:
             provider.profile_issuer,
             PodSessions(provider.records, self.site.cookies),
             provider.events_of,
-            provider.two_factors,
+            self._recoveries,
             self.sign_in,
             provider.audit,
             None if self._settings.mail is None else self._verification,
@@ -203,7 +208,6 @@ class ProviderPages:
         return (
             self.account,
             *self._collections,
-            TwoFactorPages(site, provider.two_factors),
             IssuerPages(site, provider.profile_issuer, provider.restoration),
             ExportPages(
                 PodExports(provider.records, provider.audit),
@@ -274,10 +278,9 @@ class ProviderPages:
                 OneTimeLinks(records),
                 provider.sessions,
                 audit,
-                provider.two_factors,
                 provider.second_step,
             ),
-            ForgotPage(site, records, settings.mail is not None),
+            ForgotPage(site, records, settings.mail is not None, self._recoveries),
             VerifyPage(site, self._verification),
         )
 

@@ -20,7 +20,6 @@ def check_together(settings: Settings) -> None:
     _check_redirects(settings)
     _check_token_secrets(settings)
     _check_sockets(settings)
-    _check_two_factor(settings)
     _check_mail(settings)
     if settings.base_url:
         _check_base_url(settings)
@@ -97,13 +96,6 @@ def _check_token_secrets(settings: Settings) -> None:
         raise StartRefused(
             "PODSTEAD_TOKEN_SECRET_PREVIOUS is set without PODSTEAD_TOKEN_SECRET. Set the current "
             "signing key as well."
-        )
-
-
-def _check_two_factor(settings: Settings) -> None:
-    if settings.require_two_factor and not settings.idp:
-        raise StartRefused(
-            "require-two-factor is on, but idp is off. Add --idp, or remove require-two-factor."
         )
 
 
