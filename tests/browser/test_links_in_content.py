@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser
 
 from podstead.core.identifiers import ResourcePath
-from podstead.previews.links import FILES, Links
+from podstead.web.pages.links import FILES, Links
 
 BASE: Final = "http://localhost:3000"
 PAGE: Final = f"{BASE}{FILES}/alice/card"

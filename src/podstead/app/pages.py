@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from podstead import __version__
 from podstead.app.adapters.own_resources import AccountEmails
 from podstead.app.adapters.registration import is_markdown
-from podstead.app.adapters.rendering_processes import RenderingProcesses, ThumbnailFiles
 from podstead.app.relying_party import external_sign_ins
 from podstead.resources.activity import ChangeAuthors, MemberAudiences, PodActivity
 from podstead.resources.archives import Archives
@@ -19,19 +18,18 @@ from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, 
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
-from podstead.storage.layout import RootLayout
 from podstead.web.account.home import ActivityPage, HomePage, StorageNotes, StoragePage
 from podstead.web.account.profile import ProfilePage, Profiles
 from podstead.web.account.security_page import SecurityPage
-from podstead.web.files.content import PageEvents, RawContent, Thumbnails
-from podstead.web.files.documents import DocumentContents, DocumentPage
+from podstead.web.files.content import PageEvents, RawContent
+from podstead.web.files.documents import ContentPreviews, DocumentContents, DocumentPage
 from podstead.web.files.editing import Creation, Saving
 from podstead.web.files.folders import ContainerPage, FilesPage, PageCache
 from podstead.web.files.members import MemberLists
 from podstead.web.files.organize import ArchiveDownload, DeletePage, Organizer, RenamePage
 from podstead.web.files.search import Search
 from podstead.web.files.transfer import TransferPage
-from podstead.web.files.uploads import PageUploads, UploadPage
+from podstead.web.files.uploads import UploadPage
 from podstead.web.pages import addresses
 from podstead.web.pages.cookies import Cookies
 from podstead.web.pages.request import People, PeopleByAnySession
@@ -61,7 +59,6 @@ class PodPages:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._content_renderer = RenderingProcesses()
         self._cookies = Cookies(secure=services.base_url.startswith("https:"))
 
     @cached_property
@@ -104,7 +101,7 @@ class PodPages:
                     site,
                     services.settings.terms_text,
                     is_markdown(services.settings),
-                    self._content_renderer,
+                    self._previews.markdown,
                 ),
                 *(page for each in services.features for page in each.pages),
             ),
@@ -125,6 +122,11 @@ class PodPages:
         return self.site.guard.endpoint(page.get)
 
     @cached_property
+    def _previews(self) -> ContentPreviews:
+        found = (each.previews for each in self._services.features)
+        return next((each for each in found if each is not None), ContentPreviews())
+
+    @cached_property
     def _usage(self) -> PodUsage:
         services = self._services
         return PodUsage(
@@ -140,29 +142,24 @@ class PodPages:
         notes = StorageNotes(self._usage)
         reach = MemberAudiences(store=services.store, gate=services.gate)
         authors = ChangeAuthors(services.store)
-        contents = DocumentContents(
-            resources=resources, renderer=self._content_renderer, base_url=site.base_url
-        )
-        documents = DocumentPage(site, resources, contents, reach, authors)
+        contents, previews = DocumentContents(resources), self._previews
+        documents = DocumentPage(site, resources, contents, previews, reach, authors)
         page_cache = PageCache(services.store.data_version)
         lists = MemberLists(resources)
         organizer = Organizer(
             resources,
             IncomingLinks(services.resource_context),
         )
-        thumbnails = ThumbnailFiles(
-            RootLayout(services.settings.root).thumbnails, clock=services.clock
-        )
         return (
-            FilesPage(ContainerPage(site, lists, reach, authors, notes, page_cache), documents),
-            Thumbnails(resources, self._content_renderer, thumbnails),
+            FilesPage(
+                ContainerPage(site, lists, reach, authors, notes, page_cache, previews), documents
+            ),
             Saving(site, resources, documents, contents),
             Creation(site, resources),
             Search(site, resources),
             PageEvents(services.live_updates.streams),
             RawContent(resources, services.responder),
             UploadPage(site, resources, services.uploads, notes),
-            PageUploads(services.uploads_endpoint(addresses.UPLOADS, for_own_pages=True)),
             TransferPage(site, organizer),
             RenamePage(site, organizer),
             DeletePage(site, organizer),

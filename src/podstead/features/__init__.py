@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.wac.gate import AccessRestriction
     from podstead.web.account.collections import Collection
     from podstead.web.account.security_page import SecuritySection
+    from podstead.web.files.documents import ContentPreviews
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.request import ClientCertificates
     from podstead.web.response import HeaderField
@@ -57,6 +58,8 @@ SHIPPED: Final = (
     "legacy_notifications",
     "passkeys",
     "two_factor",
+    "uploads",
+    "previews",
     "watch",
     "webhooks",
     "webid_tls",
@@ -180,6 +183,8 @@ class WorkerFeature:
     navigation: Sequence[NavigationRow] = ()
     """What the navigation of pages links to: the address of a page, an icon and a title."""
 
+    previews: ContentPreviews | None = None
+    """What the pages show of stored content."""
     provider_routes: Sequence[Route] = ()
     """Addresses at the origin of the identity provider, which may be that of the pods."""
 

@@ -49,6 +49,7 @@ async def account(settings: Settings, name: str) -> Account:
         return kept.value
 
 
+@pytest.mark.feature("previews")
 async def test_the_terms_are_shown_without_what_could_do_harm(browser: Browser) -> None:
     page = await browser.get("/.pages/terms")
     assert page.status == 200

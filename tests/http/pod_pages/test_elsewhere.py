@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
 
-from podstead.app.adapters.rendering_processes import RenderingProcesses
+from podstead.features.previews.processes import RenderingProcesses
 from podstead.web.sign_in import people
 from tests.http.pod_pages.test_sharing import words
 from tests.support.application import BASE, Server, Start, password_of
@@ -540,6 +540,7 @@ async def test_addresses_of_one_customer_are_one_address(
     assert {page.status for page in pages} == {200, 429}
 
 
+@pytest.mark.feature("previews")
 async def test_web_ids_of_one_provider_share_what_their_network_may_do(
     server: Server, browser: Browser, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -294,6 +294,7 @@ async def test_a_new_folder(server: Server, alice: Browser) -> None:
     assert (await server.alice.get("/alice/private/Holidays%202026/")).status == 200
 
 
+@pytest.mark.feature("previews")
 async def test_a_new_contact_and_a_new_bookmark(server: Server, alice: Browser) -> None:
     page = await alice.get(f"{NEW}?kind=contact")
     page = await alice.send(

@@ -148,6 +148,7 @@ async def test_the_list_says_that_everyone_sees_what_is_in_it(
     assert said not in (await browser.get("/.pages/files/alice/public/")).text
 
 
+@pytest.mark.feature("previews")
 async def test_a_visitor_of_a_pod_sees_the_profile_and_not_the_list(
     server: Server, browser: Browser
 ) -> None:
@@ -337,6 +338,7 @@ async def test_nothing_in_a_name_runs_on_a_page(server: Server, alice: Browser, 
         assert "<b>" not in (await alice.get(address)).text
 
 
+@pytest.mark.feature("previews")
 async def test_a_profile_is_shown_as_a_card_in_the_readers_language(
     server: Server, alice: Browser
 ) -> None:
@@ -357,6 +359,7 @@ async def test_a_profile_is_shown_as_a_card_in_the_readers_language(
     assert 'rel="noopener noreferrer external"' in page.text
 
 
+@pytest.mark.feature("previews")
 async def test_linked_data_has_its_other_views(server: Server, alice: Browser) -> None:
     await put_previewed(server, "x.ttl", "<#a> <#p> <#b>, 'text'@en .", "text/turtle")
     page = await alice.get(f"{FILES}x.ttl?view=statements")
@@ -379,6 +382,7 @@ async def test_access_rules_and_descriptions_can_be_looked_at_by_their_owner(
     assert (await alice.get(f"{FILES}x.txt.meta")).status == 200
 
 
+@pytest.mark.feature("previews")
 async def test_markdown_tables_and_source_are_shown_as_what_they_are(
     server: Server, alice: Browser
 ) -> None:
@@ -392,6 +396,7 @@ async def test_markdown_tables_and_source_are_shown_as_what_they_are(
     assert '<span class="hl-' in (await alice.get(f"{FILES}x.py")).text
 
 
+@pytest.mark.feature("previews")
 async def test_binary_content_that_claims_to_be_text_is_not_shown(
     server: Server, alice: Browser
 ) -> None:
@@ -400,6 +405,7 @@ async def test_binary_content_that_claims_to_be_text_is_not_shown(
     assert "This is not text" in page.text
 
 
+@pytest.mark.feature("previews")
 async def test_a_long_text_is_cut(server: Server, alice: Browser) -> None:
     await put_previewed(server, "x.txt", "long " * 200_000, "text/plain")
     page = await alice.get(f"{FILES}x.txt")
@@ -407,6 +413,7 @@ async def test_a_long_text_is_cut(server: Server, alice: Browser) -> None:
     assert "longer than what is shown" in page.text
 
 
+@pytest.mark.feature("previews")
 async def test_pictures_players_and_documents_use_the_raw_address(
     server: Server, alice: Browser
 ) -> None:
@@ -440,6 +447,7 @@ async def test_xml_is_downloaded_whatever_it_claims_to_be(
     assert (answer.header("content-security-policy") or "").startswith("sandbox;")
 
 
+@pytest.mark.feature("previews")
 async def test_a_thumbnail_is_made_for_each_version(server: Server, alice: Browser) -> None:
     await put_previewed(server, "p.png", picture("red"), "image/png")
     listed = await alice.get(FILES)
@@ -455,6 +463,7 @@ async def test_a_thumbnail_is_made_for_each_version(server: Server, alice: Brows
     assert (await alice.ask("GET", f"{THUMBNAILS}p.png")).body != first.body
 
 
+@pytest.mark.feature("previews")
 async def test_a_thumbnail_needs_the_right_to_read_also_when_it_is_made(
     server: Server, alice: Browser, bob: Browser
 ) -> None:
@@ -463,6 +472,7 @@ async def test_a_thumbnail_needs_the_right_to_read_also_when_it_is_made(
     assert (await bob.ask("GET", f"{THUMBNAILS}p.png")).status == 403
 
 
+@pytest.mark.feature("previews")
 async def test_a_damaged_picture_has_an_icon(server: Server, alice: Browser) -> None:
     await put_previewed(server, "p.png", b"\x89PNG nonsense", "image/png")
     for _ in range(2):

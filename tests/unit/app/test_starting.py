@@ -72,9 +72,9 @@ _OF_COMMANDS = {
     "podstead.storage.sqlite.inspection",
 }
 _OF_THE_RENDERER = {
-    "podstead.previews.markdown",
-    "podstead.previews.pictures",
-    "podstead.previews.source",
+    "podstead.features.previews.markdown",
+    "podstead.features.previews.pictures",
+    "podstead.features.previews.source",
 }
 """What the process that renders previews loads, which is started anew for each of them."""
 

@@ -1,7 +1,7 @@
 """Starts and ends processes of this server that work on what strangers send.
 
-Each limits itself (``podstead.previews.rendering``, ``rdf_child.py``), and is killed by whoever
-started it when it takes too long.
+Each limits itself, as ``rdf_child.py`` does, and is killed by whoever started it when it takes too
+long.
 """
 
 from __future__ import annotations

@@ -25,7 +25,10 @@ class AccessLimitsFeature(Feature):
         return (RenamedLimits(records),)
 
     def modules(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002 - on in all of them
-        return ("podstead.features.access_limits.enforcement",)
+        return (
+            "podstead.features.access_limits.enforcement",
+            "podstead.features.access_limits.worker",
+        )
 
     def in_worker(self, services: Services) -> WorkerFeature:
         from podstead.features.access_limits.worker import AccessLimitsInWorker

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from podstead.config.errors import StartRefused
@@ -46,6 +46,10 @@ class WebIdTlsFeature(Feature):
 
     def client_certificate_setting(self, settings: Settings) -> str | None:
         return "webid-tls" if settings.of(WebIdTlsSettings).webid_tls else None
+
+    def modules(self, settings: Settings) -> Sequence[str]:
+        names = ("presented", "verification") if settings.of(WebIdTlsSettings).webid_tls else ()
+        return [f"podstead.features.webid_tls.{each}" for each in names]
 
     def in_worker(self, services: Services) -> WorkerFeature | None:
         is_on = services.settings.of(WebIdTlsSettings).webid_tls

@@ -18,7 +18,6 @@ from podstead.core.identifiers import ResourcePath, acl_of, parse_path, storage_
 from podstead.core.media_types import N3, TURTLE
 from podstead.core.operation import InMemoryBody
 from podstead.core.vocab import LDP_PREFER_CONTAINMENT
-from podstead.previews.links import Links
 from podstead.rdf.graph import EMPTY_GRAPH, Graph, RdfParser
 from podstead.rdf.identity_statements import (
     ProfileDetails,
@@ -33,6 +32,7 @@ from podstead.web.forms import read_parts
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import PROFILE, files_url, raw_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.links import Links
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site

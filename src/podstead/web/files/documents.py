@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple
 
-from podstead.core.caches import BoundedCache
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import (
     Auxiliary,
@@ -17,25 +15,10 @@ from podstead.core.identifiers import (
     subject_of,
 )
 from podstead.core.media_types import (
-    JSON_LD,
-    N3,
-    N_QUADS,
-    N_TRIPLES,
-    RDF_XML,
-    TRIG,
     TURTLE,
     essence,
     parse_media_type,
 )
-from podstead.previews.cards import read_cards, read_statements
-from podstead.previews.drawing import draw
-from podstead.previews.kinds import Kind, kind_of, language_of
-from podstead.previews.links import Links
-from podstead.previews.rendering import ContentRenderer
-from podstead.previews.text import MAX_TEXT_BYTES, DecodedText, decode_text, read_table
-from podstead.rdf.codecs import parse
-from podstead.rdf.errors import NotExpressible
-from podstead.rdf.graph import Dataset
 from podstead.resources.activity import ChangeAuthors, MemberAudiences
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
@@ -44,22 +27,13 @@ from podstead.storage.records import Metadata
 from podstead.wac.modes import Mode
 from podstead.web.browsers import see_other
 from podstead.web.files.members import kind_name, reach_name, shown_agent
+from podstead.web.files.text import MAX_TEXT_BYTES, DecodedText, decode_text
 from podstead.web.pages.addresses import breadcrumb, files_url, raw_url, shown_name
+from podstead.web.pages.kinds import Kind, kind_of
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
-
-MAX_LINKED_DATA_BYTES: Final = 2 * 1024 * 1024
-"""A longer document, as N-Quads, is not shown as cards: it would take seconds."""
-_THREAD_FROM_BYTES: Final = 32 * 1024
-_CACHED_BYTES: Final = 16 * 1024 * 1024
-_CACHED_FAILURES: Final = 1_000
-_FAILURE_KEPT_S: Final = 600
-"""After how long a version that could not be rendered is tried again: the machine may have been
-busy."""
-
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,84 +45,30 @@ class ReadText:
     decoded: DecodedText | None
 
 
+@dataclass(frozen=True, slots=True)
 class DocumentContents:
-    """Reads and renders the content of documents, as the person who asks."""
+    """Reads the content of documents, as the person who asks."""
 
-    def __init__(
-        self, *, resources: ResourceService, renderer: ContentRenderer, base_url: str
-    ) -> None:
-        self._resources = resources
-        self._renderer = renderer
-        self._base_url = base_url
-        self._rendered: BoundedCache[tuple[str, ...], str] = BoundedCache(_CACHED_BYTES)
-        self._failed: BoundedCache[tuple[str, ...], float] = BoundedCache(_CACHED_FAILURES)
+    resources: ResourceService
 
     async def text(
         self, page: PageRequest, target: ResourcePath, accept: str | None = None
     ) -> ReadText:
         """The text of a document; ``decoded`` is ``None`` if it is not text. Raises RequestRefused
         and ServerTrouble."""
-        outcome = await self._read(page, target, accept)
+        outcome, content = await self.beginning(page, target, accept, MAX_TEXT_BYTES + 1)
         representation = _representation(outcome)
-        content = await _beginning(representation, MAX_TEXT_BYTES + 1)
         charset = parse_media_type(representation.content_type).parameter("charset")
         decoded = decode_text(content, charset)
         return ReadText(outcome.metadata, representation.content_type, decoded)
 
-    async def linked_data(
-        self, page: PageRequest, target: ResourcePath, work: Callable[[Dataset], _Result]
-    ) -> _Result | None:
-        """The result of some work on the statements of a document; ``None`` if they are too many.
-
-        Raises RequestRefused and ServerTrouble.
-        """
-        representation = _representation(await self._read(page, target, N_QUADS))
-        content = await _beginning(representation, MAX_LINKED_DATA_BYTES + 1)
-        if len(content) > MAX_LINKED_DATA_BYTES:
-            return None
-        base_iri = self._base_url + target
-
-        def worked() -> _Result:
-            return work(parse(content, N_QUADS, base_iri=base_iri).dataset)
-
-        if len(content) < _THREAD_FROM_BYTES:
-            return worked()
-        return await asyncio.to_thread(worked)
-
-    async def rendered(
-        self, page: PageRequest, task: str, arguments: Mapping[str, str], read: ReadText
-    ) -> str | None:
-        """Safe HTML, from the cache or the renderer's process; ``None`` if it cannot be made.
-
-        Raises Overloaded.
-        """
-        if read.stored is None or read.decoded is None:
-            return None
-        key = (
-            read.stored.path,
-            read.stored.version,
-            read.content_type,
-            task,
-            *(f"{name}={value}" for name, value in sorted(arguments.items())),
-        )
-        cached = self._rendered.get(key)
-        if cached is not None:
-            return cached
-        now_s = asyncio.get_running_loop().time()
-        if now_s - (self._failed.get(key) or -_FAILURE_KEPT_S) < _FAILURE_KEPT_S:
-            return None
-        made = await self._renderer.render(
-            task, arguments, read.decoded.text.encode(), requester=page.requester
-        )
-        if made is None:
-            self._failed.put(key, now_s)
-            return None
-        html = made.decode()
-        self._rendered.put(key, html, weight=2 * len(html))
-        return html
-
-    async def _read(self, page: PageRequest, target: ResourcePath, accept: str | None) -> Outcome:
-        return await self._resources.handle(page.operation("GET", target, accept=accept))
+    async def beginning(
+        self, page: PageRequest, target: ResourcePath, accept: str | None, limit_bytes: int
+    ) -> tuple[Outcome, bytes]:
+        """The response to a GET, and the first bytes of its content. Raises RequestRefused and
+        ServerTrouble."""
+        outcome = await self.resources.handle(page.operation("GET", target, accept=accept))
+        return outcome, await _beginning(_representation(outcome), limit_bytes)
 
 
 def _representation(outcome: Outcome) -> Representation:
@@ -174,35 +94,48 @@ async def _beginning(representation: Representation, limit_bytes: int) -> bytes:
 
 
 PREVIEW: Final = "preview"
-STATEMENTS: Final = "statements"
-TEXT: Final = "text"
-GRAPH: Final = "graph"
+"""The view of a document that its page begins with."""
+
+
+class ShownDocument(NamedTuple):
+    """A document whose page is shown."""
+
+    target: ResourcePath
+    kind: Kind
+    media_type: str
+    name: str
+
+
+class View(NamedTuple):
+    """A template, and the values that it shows besides those of the page."""
+
+    template: str
+    values: Mapping[str, Any]
+
+
+class ContentPreviews:
+    """What pages show of stored content. All members have a default that shows nothing."""
+
+    def views(self, kind: Kind) -> Mapping[str, str]:
+        """Further views of a document by name, with their titles."""
+        return {}
+
+    async def view(self, page: PageRequest, document: ShownDocument, name: str) -> View | None:
+        """The preview or one of these views; ``None`` if there is no preview. Raises
+        RequestRefused and ServerTrouble."""
+        return None
+
+    def picture(self, metadata: Metadata) -> str | None:
+        """The address of a small picture of a document, for lists."""
+        return None
+
+    async def markdown(self, text: str, document: str, page: PageRequest) -> str | None:
+        """Markdown as safe HTML, for a document at this address; ``None`` if it cannot be made.
+        Raises Overloaded."""
+        return None
+
+
 EDIT: Final = "edit"
-_TITLES: Final = {
-    PREVIEW: N_("Preview"),
-    STATEMENTS: N_("Statements"),
-    TEXT: N_("Text"),
-    GRAPH: N_("Graph"),
-    EDIT: N_("Edit"),
-}
-FORMATS: Final = {
-    "turtle": TURTLE,
-    "json-ld": JSON_LD,
-    "n-triples": N_TRIPLES,
-    "n-quads": N_QUADS,
-    "trig": TRIG,
-    "n3": N3,
-    "rdf-xml": RDF_XML,
-}
-_FORMAT_NAMES: Final = {
-    "turtle": "Turtle",
-    "json-ld": "JSON-LD",
-    "n-triples": "N-Triples",
-    "n-quads": "N-Quads",
-    "trig": "TriG",
-    "n3": "N3",
-    "rdf-xml": "RDF/XML",
-}
 
 
 def _described(target: ResourcePath) -> ResourcePath | None:
@@ -229,6 +162,7 @@ class DocumentPage:
     site: Site
     resources: ResourceService
     contents: DocumentContents
+    previews: ContentPreviews
     reach: MemberAudiences
     authors: ChangeAuthors
 
@@ -258,11 +192,17 @@ class DocumentPage:
         name = shown_name(described or target)
         kind = kind_of(media_type, name)
         may_write = request.grant is not None and request.grant.allows(Mode.WRITE)
-        names = _views(kind, may_write=may_write)
+        views = {PREVIEW: N_("Preview"), **self.previews.views(kind)}
+        if kind.is_text and may_write:
+            views[EDIT] = N_("Edit")
         view = view or page.query_text("view")
-        current = view if view in names else PREVIEW
-        context = dict(await self._context(page, target, kind, media_type, current))
-        context.update(edited or {})
+        current = view if view in views else PREVIEW
+        shown: View | None
+        if current == EDIT:
+            shown = View("", {**await self._editor(page, target), **(edited or {})})
+        else:
+            document = ShownDocument(target, kind, media_type, shown_name(target))
+            shown = await self.previews.view(page, document, current)
         return self.site.page(
             page,
             "files/document.html",
@@ -285,14 +225,15 @@ class DocumentPage:
             views=[
                 DocumentView(
                     each,
-                    _(_TITLES[each]),
+                    _(title),
                     "?" if each == PREVIEW else f"?view={each}",
                     each == current,
                 )
-                for each in names
+                for each, title in views.items()
             ],
+            preview=shown and shown.template,
             **await self._facts(page, stored),
-            **context,
+            **({} if shown is None else shown.values),
         )
 
     async def _facts(self, page: PageRequest, stored: Metadata | None) -> dict[str, Any]:
@@ -312,83 +253,6 @@ class DocumentPage:
             "author": author and shown_agent(author, own=own, base_url=self.site.base_url),
         }
 
-    async def _context(
-        self, page: PageRequest, target: ResourcePath, kind: Kind, media_type: str, view: str
-    ) -> Mapping[str, Any]:
-        if kind is Kind.LINKED_DATA and view in {PREVIEW, STATEMENTS, GRAPH}:
-            return await self._linked_data(page, target, view)
-        if kind is Kind.LINKED_DATA and view == TEXT:
-            return await self._in_format(page, target, media_type)
-        if view == EDIT:
-            return await self._editor(page, target)
-        if not kind.is_text:
-            return {}
-        read = await self.contents.text(page, target)
-        name = shown_name(target)
-        context: dict[str, Any] = {"decoded": read.decoded, "html": None, "table": None}
-        if read.decoded is None:
-            return context
-        if kind is Kind.TABLE and view == PREVIEW:
-            is_tabs = media_type == "text/tab-separated-values"
-            context["table"] = read_table(read.decoded.text, delimiter="\t" if is_tabs else None)
-        elif kind is Kind.MARKDOWN and view == PREVIEW:
-            arguments = {"base_url": self.site.base_url, "document": target}
-            context["html"] = await self.contents.rendered(page, "markdown", arguments, read)
-        elif (language := language_of(media_type, name)) is not None:
-            arguments = {"language": language}
-            context["html"] = await self.contents.rendered(page, "highlight", arguments, read)
-        return context
-
-    async def _linked_data(
-        self, page: PageRequest, target: ResourcePath, view: str
-    ) -> Mapping[str, Any]:
-        links = Links(self.site.base_url, target)
-        language = page.texts.language
-        contents = self.contents
-        if view == STATEMENTS:
-            return {
-                "statements": await contents.linked_data(
-                    page, target, lambda read: read_statements(read, links)
-                )
-            }
-        if view == GRAPH:
-            return {
-                "drawing": await contents.linked_data(
-                    page, target, lambda read: draw(read.default, links, language)
-                )
-            }
-        return {
-            "cards": await contents.linked_data(
-                page, target, lambda read: read_cards(read.default, links, language)
-            )
-        }
-
-    async def _in_format(
-        self, page: PageRequest, target: ResourcePath, media_type: str
-    ) -> Mapping[str, Any]:
-        stored_as = next((key for key, kind in FORMATS.items() if kind == media_type), None)
-        chosen = page.query_text("format")
-        if chosen not in FORMATS:
-            chosen = stored_as or "turtle"
-        decoded, html, reason = None, None, None
-        try:
-            read = await self.contents.text(page, target, FORMATS[chosen])
-        except NotExpressible as error:
-            reason = error.reason
-        else:
-            decoded = read.decoded
-            arguments = {"language": language_of(FORMATS[chosen], "") or ""}
-            html = await self.contents.rendered(page, "highlight", arguments, read)
-        return {
-            "decoded": decoded,
-            "html": html,
-            "not_expressible": reason,
-            "formats_of_text": [
-                DocumentView(key, _FORMAT_NAMES[key], f"?view={TEXT}&format={key}", key == chosen)
-                for key in FORMATS
-            ],
-        }
-
     async def _editor(self, page: PageRequest, target: ResourcePath) -> Mapping[str, Any]:
         read = await self.contents.text(page, target)
         decoded = read.decoded
@@ -401,12 +265,3 @@ class DocumentPage:
             "tag": "" if read.stored is None else stored_tag(read.stored),
             "problem": None,
         }
-
-
-def _views(kind: Kind, *, may_write: bool) -> tuple[str, ...]:
-    names: tuple[str, ...] = (PREVIEW,)
-    if kind is Kind.LINKED_DATA:
-        names = (PREVIEW, STATEMENTS, TEXT, GRAPH)
-    elif kind in {Kind.MARKDOWN, Kind.TABLE}:
-        names = (PREVIEW, TEXT)
-    return (*names, EDIT) if kind.is_text and may_write else names

@@ -21,7 +21,7 @@ from podstead.wac.modes import Mode
 from podstead.web.account.home import StorageNotes
 from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
-from podstead.web.files.documents import DocumentPage
+from podstead.web.files.documents import ContentPreviews, DocumentPage
 from podstead.web.files.members import (
     ICONS,
     Member,
@@ -140,6 +140,7 @@ class ContainerPage:
     authors: ChangeAuthors
     storage_notes: StorageNotes
     page_cache: PageCache
+    previews: ContentPreviews
 
     async def get(self, page: PageRequest, target: ResourcePath) -> Response:
         """The page, or with ``part=rows`` only the rows. Raises NotAuthenticated, AccessDenied,
@@ -215,6 +216,7 @@ class ContainerPage:
             reaches=reaches,
             authors=authors,
             everyone_lists=listed,
+            picture=self.previews.picture,
         )
         return [writer.row(member) for member in members]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from html import escape
@@ -16,15 +16,14 @@ from markupsafe import Markup
 from podstead.core.caches import BoundedCache
 from podstead.core.identifiers import ResourcePath, segment_name
 from podstead.core.media_types import essence
-from podstead.previews.kinds import Kind, kind_of
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
 from podstead.wac.decision import Audience
-from podstead.web.files.content import has_thumbnail, thumbnail_url
 from podstead.web.pages.addresses import files_url, shown_name
 from podstead.web.pages.formats import date_text, iso_time, moment_text, name_sort_key, size_text
+from podstead.web.pages.kinds import Kind, kind_of
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _, current_texts
 
@@ -231,10 +230,12 @@ class RowWriter:
         reaches: Mapping[ResourcePath, Audience | None],
         authors: Mapping[ResourcePath, str],
         everyone_lists: bool,
+        picture: Callable[[Metadata], str | None],
     ) -> None:
         """``reaches`` says how far the right to read each member reaches, ``authors`` who is shown
         as having changed it; ``owns`` if the container is the person's own, ``everyone_lists`` if
-        the public may see what is in it."""
+        the public may see what is in it. ``picture`` gives the address of a small picture."""
+        self._picture = picture
         self._grid = grid
         self._reaches = reaches
         self._authors = authors
@@ -259,25 +260,26 @@ class RowWriter:
             else kind_of(essence(metadata.content_type), member.name)
         )
         picture = self._pictures[kind]
-        if kind is Kind.IMAGE and has_thumbnail(metadata):
+        address = self._picture(metadata) if kind is Kind.IMAGE else None
+        if address is not None:
             picture = (
-                f'<span class="picture kind-image"><img src="{escape(thumbnail_url(metadata))}" '
+                f'<span class="picture kind-image"><img src="{escape(address)}" '
                 'alt="" loading="lazy" decoding="async"></span>'
             )
         box = (
             f'<input type="checkbox" name="name" value="{escape(segment_name(member.path))}" '
             f'form="selection" aria-label="{self._select % {"name": name}}">'
         )
-        address = escape(files_url(member.path))
+        page = escape(files_url(member.path))
         if self._grid:
             written = (
                 f'<li class="tile" data-name="{name}">{box}'
-                f'<a href="{address}">{picture}<span class="title">{name}</span></a></li>\n'
+                f'<a href="{page}">{picture}<span class="title">{name}</span></a></li>\n'
             )
         else:
             written = (
                 f'<tr data-name="{name}"><td class="pick">{box}</td>'
-                f'<td class="name"><a href="{address}">{picture}'
+                f'<td class="name"><a href="{page}">{picture}'
                 f'<span><span class="title">{name}</span>{self._rest(member, kind)}</tr>\n'
             )
         return Markup(written)  # noqa: S704 - all that comes from the pod is escaped above

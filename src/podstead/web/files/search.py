@@ -16,7 +16,6 @@ from typing import Final
 from podstead.core.errors import BadRequest, NotFound, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path
 from podstead.core.media_types import essence
-from podstead.previews.kinds import Kind, kind_of
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.service import ResourceService
@@ -24,6 +23,7 @@ from podstead.storage.records import Metadata
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import breadcrumb, files_url, shown_name
+from podstead.web.pages.kinds import Kind, kind_of
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import Response

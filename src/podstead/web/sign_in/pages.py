@@ -4,7 +4,7 @@ language, the first page of the server, its terms, and the parts that pages are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -16,7 +16,6 @@ from podstead.authn.relying_party.sign_ins import VISIT_S, ExternalSignIns, OwnC
 from podstead.core.errors import BadRequest, NotAuthenticated, NotFound
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
-from podstead.previews.rendering import ContentRenderer
 from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.description_endpoints import public_document
@@ -300,20 +299,17 @@ class FirstPage:
         )
 
 
-_MARKDOWN: Final = "markdown"
-
-
 @dataclass(slots=True)
 class TermsPage:
     """Shows the terms.
 
-    ``text`` is empty if there are no terms.
+    ``text`` is empty if there are no terms; ``markdown`` makes safe HTML of it.
     """
 
     site: Site
     text: str
     is_markdown: bool
-    content: ContentRenderer
+    markdown: Callable[[str, str, PageRequest], Awaitable[str | None]]
     _rendered: Markup | None = field(init=False, default_factory=lambda: None)
 
     @route(addresses.TERMS, "GET", needs_terms=False)
@@ -332,14 +328,9 @@ class TermsPage:
     async def _markup(self, page: PageRequest) -> Markup | None:
         """The terms as safe HTML, ``None`` if it cannot be made."""
         if self._rendered is None:
-            made = await self.content.render(
-                _MARKDOWN,
-                {"base_url": self.site.base_url, "document": TERMS},
-                self.text.encode(),
-                requester=page.requester,
-            )
+            made = await self.markdown(self.text, TERMS, page)
             if made is not None:
-                self._rendered = Markup(made.decode())  # noqa: S704 - sanitised by the renderer
+                self._rendered = Markup(made)  # noqa: S704 - sanitised by the renderer
         return self._rendered
 
 

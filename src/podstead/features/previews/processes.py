@@ -20,7 +20,7 @@ from podstead.app.adapters.child_processes import ChildProcess
 from podstead.app.adapters.fair_semaphore import FairSemaphore
 from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
-from podstead.previews.rendering import Content
+from podstead.features.previews.rendering import Content
 from podstead.storage.records import Version
 
 logger = logging.getLogger("podstead.previews")
@@ -35,7 +35,7 @@ MAX_RESULT_BYTES: Final = 16 * 1024 * 1024
 
 
 class RenderingProcesses:
-    """Renders content (:class:`podstead.previews.rendering.ContentRenderer`)."""
+    """Renders content (:class:`podstead.features.previews.rendering.ContentRenderer`)."""
 
     def __init__(
         self, *, max_processes: int = MAX_PROCESSES, time_limit_s: float = TIME_LIMIT_S
@@ -64,7 +64,7 @@ class RenderingProcesses:
         self, task: str, arguments: Mapping[str, str], content: bytes
     ) -> bytes | None:
         try:
-            child = await ChildProcess.start("podstead.previews.rendering", task)
+            child = await ChildProcess.start("podstead.features.previews.rendering", task)
         except OSError:
             logger.warning("The process that renders previews could not be started", exc_info=True)
             return None

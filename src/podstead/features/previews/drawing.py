@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core import vocab
-from podstead.previews.cards import read_cards
-from podstead.previews.labels import name_in, name_of_iri, shortened
-from podstead.previews.links import Address, Links
+from podstead.features.previews.cards import read_cards
+from podstead.features.previews.labels import name_in, name_of_iri, shortened
 from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Object, Subject
+from podstead.web.pages.links import Address, Links
 
 MAX_NODES: Final = 36
 MAX_EDGES: Final = 60

@@ -17,8 +17,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from podstead.core.identifiers import ResourcePath
-from podstead.previews.links import Links
-from podstead.previews.source import highlight
+from podstead.features.previews.source import highlight
+from podstead.web.pages.links import Links
 
 _MAX_NESTING: Final = 20
 

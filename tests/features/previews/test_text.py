@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.previews.kinds import Kind, kind_of, language_of
-from podstead.previews.markdown import markdown
-from podstead.previews.source import highlight
-from podstead.previews.text import MAX_COLUMNS, MAX_ROWS, decode_text, read_table
+from podstead.features.previews.markdown import markdown
+from podstead.features.previews.source import highlight
+from podstead.features.previews.tables import MAX_COLUMNS, MAX_ROWS, read_table
+from podstead.web.files.text import decode_text
+from podstead.web.pages.kinds import Kind, kind_of, language_of
 
 BASE = "https://pod.example"
 DOCUMENT = "/alice/notes/readme.md"

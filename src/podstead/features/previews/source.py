@@ -13,7 +13,7 @@ from pygments import lex
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
-from podstead.previews.kinds import LANGUAGES
+from podstead.web.pages.kinds import LANGUAGES
 
 MAX_SOURCE_CHARACTERS: Final = 256 * 1024
 CLASS_PREFIX: Final = "hl-"

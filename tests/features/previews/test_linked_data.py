@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import TRIG, TURTLE
-from podstead.previews.cards import (
+from podstead.features.previews.cards import (
     MAX_CARDS,
     MAX_STATEMENTS,
     MAX_VALUES,
@@ -21,11 +21,11 @@ from podstead.previews.cards import (
     read_cards,
     read_statements,
 )
-from podstead.previews.drawing import MAX_NODES, draw
-from podstead.previews.labels import name_in, vocabulary_label
-from podstead.previews.links import Address, Links
+from podstead.features.previews.drawing import MAX_NODES, draw
+from podstead.features.previews.labels import name_in, vocabulary_label
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Dataset, Graph, Iri, Object, Subject
+from podstead.web.pages.links import Address, Links
 
 BASE = "https://pod.example"
 LINKS = Links(BASE, ResourcePath("/alice/card"))
@@ -204,7 +204,7 @@ def test_what_is_referred_to_often_is_not_read_again_each_time(
         return name_in(graph, subject, language)
 
     monkeypatch.setattr(Graph, "objects", counted_objects)
-    monkeypatch.setattr("podstead.previews.cards.name_in", counted_name)
+    monkeypatch.setattr("podstead.features.previews.cards.name_in", counted_name)
     cells = "".join(f"_:c{n} rdf:first {n} ; rdf:rest _:c{n + 1} .\n" for n in range(1_000))
     references = "".join(f"<#{s}> ex:p{p} _:c0, <#named> .\n" for s in range(20) for p in range(50))
     rdf = "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .\n"
@@ -259,6 +259,6 @@ def test_every_drawing_is_bounded_and_its_nodes_are_apart(
 
 
 def test_every_vocabulary_term_has_a_label_in_each_language() -> None:
-    from podstead.previews.labels import _table  # noqa: PLC0415
+    from podstead.features.previews.labels import _table  # noqa: PLC0415
 
     assert all(len(labels) == 4 and all(labels) for labels in _table().values())

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Final
 
 from podstead.core import vocab
-from podstead.previews.labels import (
+from podstead.features.previews.labels import (
     MAX_LITERAL_CHARACTERS,
     last_segment,
     name_in,
@@ -24,8 +24,8 @@ from podstead.previews.labels import (
     subject_text,
     term_text,
 )
-from podstead.previews.links import Address, Links
 from podstead.rdf.graph import BlankNode, Dataset, Graph, GraphName, Iri, Literal, Object, Subject
+from podstead.web.pages.links import Address, Links
 
 MAX_CARDS: Final = 100
 MAX_PROPERTIES: Final = 60

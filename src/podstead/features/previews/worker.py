@@ -1,0 +1,363 @@
+"""Shows stored content on the pages: linked data as cards, statements and a graph, Markdown, source
+code, tables, media, and thumbnails in lists.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, TypeVar, cast
+
+from podstead.app.services import Services
+from podstead.core.caches import BoundedCache
+from podstead.core.errors import NotFound
+from podstead.core.identifiers import ResourcePath, is_container
+from podstead.core.media_types import (
+    JSON_LD,
+    N3,
+    N_QUADS,
+    N_TRIPLES,
+    RDF_XML,
+    TRIG,
+    TURTLE,
+    essence,
+)
+from podstead.features import WorkerFeature
+from podstead.features.previews.cards import read_cards, read_statements
+from podstead.features.previews.drawing import draw
+from podstead.features.previews.processes import RenderingProcesses, ThumbnailFiles
+from podstead.features.previews.tables import read_table
+from podstead.rdf.codecs import parse
+from podstead.rdf.errors import NotExpressible
+from podstead.rdf.graph import Dataset
+from podstead.resources.outcome import Result
+from podstead.resources.service import ResourceService
+from podstead.storage.layout import RootLayout
+from podstead.storage.open_body import OpenBody, whole_body
+from podstead.storage.records import Metadata
+from podstead.web.browsers import VARY_BY_COOKIE
+from podstead.web.files.documents import (
+    PREVIEW,
+    ContentPreviews,
+    DocumentContents,
+    DocumentView,
+    ReadText,
+    ShownDocument,
+    View,
+)
+from podstead.web.pages.addresses import THUMBNAIL
+from podstead.web.pages.kinds import Kind, language_of
+from podstead.web.pages.links import Links
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_
+from podstead.web.response import HeaderField, Response, content_response
+from podstead.web.routes import REST, route
+
+MAX_LINKED_DATA_BYTES: Final = 2 * 1024 * 1024
+"""A longer document, as N-Quads, is not shown as cards: it would take seconds."""
+_THREAD_FROM_BYTES: Final = 32 * 1024
+_CACHED_BYTES: Final = 16 * 1024 * 1024
+_CACHED_FAILURES: Final = 1_000
+_FAILURE_KEPT_S: Final = 600
+"""After how long a version that could not be rendered is tried again: the machine may have been
+busy."""
+
+_Result = TypeVar("_Result")
+
+STATEMENTS: Final = "statements"
+TEXT: Final = "text"
+GRAPH: Final = "graph"
+_VIEWS_OF_LINKED_DATA: Final = {
+    STATEMENTS: N_("Statements"),
+    TEXT: N_("Text"),
+    GRAPH: N_("Graph"),
+}
+FORMATS: Final = {
+    "turtle": TURTLE,
+    "json-ld": JSON_LD,
+    "n-triples": N_TRIPLES,
+    "n-quads": N_QUADS,
+    "trig": TRIG,
+    "n3": N3,
+    "rdf-xml": RDF_XML,
+}
+_FORMAT_NAMES: Final = {
+    "turtle": "Turtle",
+    "json-ld": "JSON-LD",
+    "n-triples": "N-Triples",
+    "n-quads": "N-Quads",
+    "trig": "TriG",
+    "n3": "N3",
+    "rdf-xml": "RDF/XML",
+}
+_VIEWS_OF_TEXT: Final = {TEXT: _VIEWS_OF_LINKED_DATA[TEXT]}
+_WITHOUT_PREVIEW: Final = frozenset({Kind.FOLDER, Kind.ARCHIVE, Kind.OTHER})
+
+
+class PreviewsInWorker(WorkerFeature):
+    """The previews of one worker."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._renderer = RenderingProcesses()
+
+    @cached_property
+    def previews(self) -> Previews:  # type: ignore[override]  # as pages
+        services = self._services
+        return Previews(services.resources, self._renderer, services.base_url)
+
+    @cached_property
+    def pages(self) -> tuple[object, ...]:  # type: ignore[override]
+        services = self._services
+        folder = RootLayout(services.settings.root).thumbnails
+        files = ThumbnailFiles(folder, clock=services.clock)
+        return (Thumbnails(services.resources, self._renderer, files),)
+
+
+class Previews(ContentPreviews):
+    """Reads and renders the content of documents, as the person who asks."""
+
+    def __init__(
+        self, resources: ResourceService, renderer: RenderingProcesses, base_url: str
+    ) -> None:
+        self._contents = DocumentContents(resources)
+        self._renderer = renderer
+        self._base_url = base_url
+        self._rendered: BoundedCache[tuple[str, ...], str] = BoundedCache(_CACHED_BYTES)
+        self._failed: BoundedCache[tuple[str, ...], float] = BoundedCache(_CACHED_FAILURES)
+
+    def views(self, kind: Kind) -> Mapping[str, str]:
+        if kind is Kind.LINKED_DATA:
+            return _VIEWS_OF_LINKED_DATA
+        return _VIEWS_OF_TEXT if kind in {Kind.MARKDOWN, Kind.TABLE} else {}
+
+    def picture(self, metadata: Metadata) -> str | None:
+        return thumbnail_url(metadata) if has_thumbnail(metadata) else None
+
+    async def markdown(self, text: str, document: str, page: PageRequest) -> str | None:
+        arguments = {"base_url": self._base_url, "document": document}
+        made = await self._renderer.render(
+            "markdown", arguments, text.encode(), requester=page.requester
+        )
+        return None if made is None else made.decode()
+
+    async def view(self, page: PageRequest, document: ShownDocument, name: str) -> View | None:
+        if document.kind in _WITHOUT_PREVIEW:
+            return None
+        return View("pods/previews/preview.html", await self._values(page, document, name))
+
+    async def _values(
+        self, page: PageRequest, document: ShownDocument, view: str
+    ) -> Mapping[str, Any]:
+        target, kind, media_type, name = document
+        if kind is Kind.LINKED_DATA and view in {PREVIEW, STATEMENTS, GRAPH}:
+            return await self._linked_data(page, target, view)
+        if kind is Kind.LINKED_DATA and view == TEXT:
+            return await self._in_format(page, target, media_type)
+        if not kind.is_text:
+            return {}
+        read = await self._contents.text(page, target)
+        context: dict[str, Any] = {"decoded": read.decoded, "html": None, "table": None}
+        if read.decoded is None:
+            return context
+        if kind is Kind.TABLE and view == PREVIEW:
+            is_tabs = media_type == "text/tab-separated-values"
+            context["table"] = read_table(read.decoded.text, delimiter="\t" if is_tabs else None)
+        elif kind is Kind.MARKDOWN and view == PREVIEW:
+            arguments = {"base_url": self._base_url, "document": target}
+            context["html"] = await self._html(page, "markdown", arguments, read)
+        elif (language := language_of(media_type, name)) is not None:
+            arguments = {"language": language}
+            context["html"] = await self._html(page, "highlight", arguments, read)
+        return context
+
+    async def _linked_data(
+        self, page: PageRequest, target: ResourcePath, view: str
+    ) -> Mapping[str, Any]:
+        links = Links(self._base_url, target)
+        language = page.texts.language
+        if view == STATEMENTS:
+            return {
+                "statements": await self._statements(
+                    page, target, lambda read: read_statements(read, links)
+                )
+            }
+        if view == GRAPH:
+            return {
+                "drawing": await self._statements(
+                    page, target, lambda read: draw(read.default, links, language)
+                )
+            }
+        return {
+            "cards": await self._statements(
+                page, target, lambda read: read_cards(read.default, links, language)
+            )
+        }
+
+    async def _in_format(
+        self, page: PageRequest, target: ResourcePath, media_type: str
+    ) -> Mapping[str, Any]:
+        stored_as = next((key for key, kind in FORMATS.items() if kind == media_type), None)
+        chosen = page.query_text("format")
+        if chosen not in FORMATS:
+            chosen = stored_as or "turtle"
+        decoded, html, reason = None, None, None
+        try:
+            read = await self._contents.text(page, target, FORMATS[chosen])
+        except NotExpressible as error:
+            reason = error.reason
+        else:
+            decoded = read.decoded
+            arguments = {"language": language_of(FORMATS[chosen], "") or ""}
+            html = await self._html(page, "highlight", arguments, read)
+        return {
+            "decoded": decoded,
+            "html": html,
+            "not_expressible": reason,
+            "formats_of_text": [
+                DocumentView(key, _FORMAT_NAMES[key], f"?view={TEXT}&format={key}", key == chosen)
+                for key in FORMATS
+            ],
+        }
+
+    async def _statements(
+        self, page: PageRequest, target: ResourcePath, work: Callable[[Dataset], _Result]
+    ) -> _Result | None:
+        """The result of some work on the statements of a document; ``None`` if they are too many.
+
+        Raises RequestRefused and ServerTrouble.
+        """
+        limit_bytes = MAX_LINKED_DATA_BYTES + 1
+        _, content = await self._contents.beginning(page, target, N_QUADS, limit_bytes)
+        if len(content) > MAX_LINKED_DATA_BYTES:
+            return None
+        base_iri = self._base_url + target
+
+        def worked() -> _Result:
+            return work(parse(content, N_QUADS, base_iri=base_iri).dataset)
+
+        if len(content) < _THREAD_FROM_BYTES:
+            return worked()
+        return await asyncio.to_thread(worked)
+
+    async def _html(
+        self, page: PageRequest, task: str, arguments: Mapping[str, str], read: ReadText
+    ) -> str | None:
+        """Safe HTML, from the cache or the renderer's process; ``None`` if it cannot be made.
+
+        Raises Overloaded.
+        """
+        if read.stored is None or read.decoded is None:
+            return None
+        key = (
+            read.stored.path,
+            read.stored.version,
+            read.content_type,
+            task,
+            *(f"{name}={value}" for name, value in sorted(arguments.items())),
+        )
+        cached = self._rendered.get(key)
+        if cached is not None:
+            return cached
+        now_s = asyncio.get_running_loop().time()
+        if now_s - (self._failed.get(key) or -_FAILURE_KEPT_S) < _FAILURE_KEPT_S:
+            return None
+        made = await self._renderer.render(
+            task, arguments, read.decoded.text.encode(), requester=page.requester
+        )
+        if made is None:
+            self._failed.put(key, now_s)
+            return None
+        html = made.decode()
+        self._rendered.put(key, html, weight=2 * len(html))
+        return html
+
+
+MAX_PICTURE_BYTES: Final = 40 * 1024 * 1024
+_TYPES: Final = frozenset(
+    {
+        "image/avif",
+        "image/bmp",
+        "image/gif",
+        "image/jpeg",
+        "image/png",
+        "image/tiff",
+        "image/webp",
+    }
+)
+_KEPT: Final = (b"cache-control", b"private, max-age=3600")
+_POLICY: Final = (b"content-security-policy", b"default-src 'none'; sandbox")
+_NONE: Final = (
+    b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-12 -12 48 48" fill="none" stroke="#808080" '
+    b'stroke-width="1.2"><path d="M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15.5 9.5h.01"/></svg>'
+)
+"""Stands in for the thumbnail of a picture that has none."""
+
+
+def has_thumbnail(metadata: Metadata) -> bool:
+    """Whether a resource is of a type, and of a size, that thumbnails are made of."""
+    return (
+        not metadata.kind.is_container
+        and metadata.size_bytes <= MAX_PICTURE_BYTES
+        and essence(metadata.content_type) in _TYPES
+    )
+
+
+def thumbnail_url(metadata: Metadata) -> str:
+    """The address, which changes with the picture."""
+    return f"{THUMBNAIL}{metadata.path}?v={metadata.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Thumbnails:
+    """Sends thumbnails to those who may read the picture."""
+
+    resources: ResourceService
+    renderer: RenderingProcesses
+    store: ThumbnailFiles
+
+    @route(THUMBNAIL + REST, "GET")
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound, Overloaded."""
+        target = page.target
+        if is_container(target):
+            raise NotFound("A folder has no thumbnail")
+        outcome = await self.resources.handle(page.operation("HEAD", target))
+        stored = outcome.metadata
+        if outcome.result is not Result.REPRESENTED or stored is None or not has_thumbnail(stored):
+            raise NotFound("This has no thumbnail")
+        made = await self.store.get(target, stored.version)
+        if made is None:
+            made = await self._made(page, stored)
+        headers: list[HeaderField] = [_KEPT, _POLICY]
+        return content_response(
+            made or _NONE,
+            "image/webp" if made else "image/svg+xml",
+            method=page.request.method,
+            headers=headers,
+            vary=VARY_BY_COOKIE,
+        )
+
+    async def _made(self, page: PageRequest, stored: Metadata) -> bytes:
+        read_version = stored.version
+
+        async def content() -> bytes:
+            nonlocal read_version
+            outcome = await self.resources.handle(page.operation("GET", stored.path))
+            representation, metadata = outcome.representation, outcome.metadata
+            if representation is None or metadata is None:
+                raise NotFound
+            read_version = metadata.version
+            # It may have been replaced since.
+            if not has_thumbnail(metadata) or not representation.verbatim:
+                return b""
+            body = representation.body
+            if isinstance(body, bytes):
+                return body
+            return b"" if body is None else await whole_body(cast("OpenBody", body))
+
+        made = await self.renderer.render("thumbnail", {}, content, requester=page.requester)
+        await self.store.put(stored.path, read_version, made or b"")
+        return made or b""
