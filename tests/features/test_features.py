@@ -43,7 +43,7 @@ OF_THE_PROVIDER = {
 it."""
 WITHOUT_THESE = {"access_limits"}
 """Features that have none of these."""
-COMMANDS = {"importers": "import", "watch": "watch"}
+COMMANDS = {"importers": "import", "watch": "watch", "webid_tls": "cert"}
 
 
 @pytest.fixture(params=SHIPPED)

@@ -69,7 +69,6 @@ class WebCodes(ErrorCode):
     NO_SUCH_OWN_POD = "You have no such pod on this server"
     WEB_ID_UNUSABLE = "Your WebID has no usable address"
     WEB_ID_IN_NO_POD = "Your WebID is in no pod"
-    OWN_KEYS_UNKNOWN = "Your profile cannot be read, so its keys are not known; repair it first"
     OWN_PROFILE_UNREADABLE = "Your profile cannot be read; repair it first"
     OWN_PROFILE_ELSEWHERE = "Your profile is not on this server"
     NO_CONTENT_OF_CONTAINER = (

@@ -317,12 +317,11 @@ class PageRenderer:
         headers: Sequence[HeaderField] = (),
         **values: object,
     ) -> Response:
-        """A page of ``templates/pods/account``, or of a feature, in answer to a form about the
-        account of a person who is signed in. It may show a secret, and runs no script. Raises
-        NotAuthenticated."""
+        """A page of ``templates/pods`` in answer to a form about the account of a person
+        who is signed in. It may show a secret, and runs no script. Raises NotAuthenticated."""
         owner = page.owner()
         body = render_in_layout(
-            template if "/" in template else f"account/{template}",
+            template,
             server_name=self.server_name,
             address=addresses.SECURITY,
             language=page.texts.language,

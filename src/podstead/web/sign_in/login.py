@@ -9,7 +9,7 @@ from urllib.parse import quote
 from podstead.idp.sign_in import SignInFailed
 from podstead.web.browsers import see_other
 from podstead.web.forms import only, read_query, read_submission
-from podstead.web.pages.addresses import ACCOUNT, AGAIN, LOGIN, again_url
+from podstead.web.pages.addresses import ACCOUNT, AGAIN, AGAIN_REASONS, LOGIN, again_url
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
@@ -45,6 +45,7 @@ class LoginPage:
             typed=typed or (session.account.pod if session else ""),
             action=_path(purpose, afterwards),
             again=purpose,
+            reason=None if purpose is None else AGAIN_REASONS.get(purpose),
             client=None,
             registration=not self.site.registration.is_closed and purpose is None,
             uid=None,
