@@ -66,6 +66,7 @@ SHIPPED: Final = (
     "two_factor",
     "uploads",
     "previews",
+    "uploads",
     "watch",
     "webhooks",
     "webid_tls",

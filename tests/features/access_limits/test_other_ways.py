@@ -16,7 +16,6 @@ from podstead.features.access_limits.limits import Limit, Place
 from podstead.storage.records import Version, Write
 from podstead.storage.sqlite import SqliteStore
 from tests.features.access_limits.test_pages import DOC, let_in, page_of
-from tests.http.tokens.world import World, prepared
 from tests.support.application import Server, Start
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
@@ -26,6 +25,7 @@ from tests.support.notification_channels import channel, path_of
 from tests.support.provider import running_provider
 from tests.support.server import ServerProcess, running_server
 from tests.support.streams import opened
+from tests.support.token_world import World, prepared
 
 TURTLE = "text/turtle"
 
