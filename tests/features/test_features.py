@@ -25,6 +25,7 @@ SETTINGS = {
     "passkeys": ("passkey-requests-per-minute", "4"),
     "two_factor": ("require-two-factor", "true"),
     "webid_tls": ("client-cert-format", "pem"),
+    "mail": ("mail", "console"),
 }
 """A setting of each feature that has some, with a value."""
 ADDRESSES = {

@@ -205,7 +205,7 @@ class ProviderPages:
             self._recoveries,
             self.sign_in,
             provider.audit,
-            None if self._settings.mail is None else self._verification,
+            self._verification if self._settings.reaches_people else None,
         )
 
     def _account_pages(self) -> tuple[object, ...]:
@@ -285,7 +285,7 @@ class ProviderPages:
                 audit,
                 provider.second_step,
             ),
-            ForgotPage(site, records, settings.mail is not None, self._recoveries),
+            ForgotPage(site, records, settings.reaches_people, self._recoveries),
             VerifyPage(site, self._verification),
         )
 
