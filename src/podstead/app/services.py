@@ -98,12 +98,12 @@ from podstead.web.resource_responses import Responder
 from podstead.web.response import HeaderField
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Route, Routes, plain_routes
-from podstead.web.uploads_endpoint import PLACE, UploadsEndpoint
 
 if TYPE_CHECKING:
     from podstead.app.provider import Provider
     from podstead.idp.passwords import PasswordHasher
     from podstead.web.request import ClientCertificates
+    from podstead.web.sign_in.authorization import ConsentExtension
 
 _BASIC_REACH = {"safe": EventScope.SAFE, "any": EventScope.ANY, "off": None}
 """By the value of the setting (A-146)."""
@@ -438,6 +438,11 @@ class Services:
         """What archives of pods contain besides the resources."""
         return next((each.bundler for each in self.features if each.bundler is not None), None)
 
+    @cached_property
+    def consent(self) -> ConsentExtension | None:
+        """What people decide on the consent page besides the scopes."""
+        return next((each.consent for each in self.features if each.consent is not None), None)
+
     # New pods
 
     @cached_property
@@ -527,19 +532,6 @@ class Services:
             former_pods=FormerPods(self.store, base_url=base_url, clock=self.clock),
         )
 
-    def uploads_endpoint(
-        self, place: str = PLACE, *, for_own_pages: bool = False
-    ) -> UploadsEndpoint:
-        """The endpoint for resumable uploads of applications, or at ``place`` of the pages."""
-        return UploadsEndpoint(
-            service=self.uploads,
-            challenges=self.challenges,
-            base_url=self.base_url,
-            max_bytes=self.settings.max_body_bytes,
-            place=place,
-            for_own_pages=for_own_pages,
-        )
-
     @cached_property
     def _routes_at_every_origin(self) -> tuple[Route, ...]:
         root = RootEndpoint(
@@ -575,7 +567,6 @@ class Services:
                 *plain_routes(pods, server),
                 ProbeEndpoint(self.records).route(),
                 *self.live_updates.routes(),
-                *self.uploads_endpoint().routes(),
                 *self.pages.routes,
                 *(route for each in self.features for route in each.routes),
                 *(self.provider_here.routes if self.provider_here else ()),
