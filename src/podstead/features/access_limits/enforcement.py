@@ -172,9 +172,10 @@ class LimitedIdentities:
 class LimitedAccess:
     """Applies limits at the gate."""
 
-    def __init__(self, limits: LimitStore, base_url: str) -> None:
+    def __init__(self, limits: LimitStore, origin: str) -> None:
+        """``origin`` is that of the page on which a limit is changed."""
         self._limits = limits
-        self._base_url = base_url
+        self._origin = origin
 
     async def ceiling(
         self, agent: Identity | None, origin: str | None, subject: ResourcePath, snapshot: Snapshot
@@ -189,7 +190,7 @@ class LimitedAccess:
             return Ceiling(
                 allowed_modes(found.limit, subject, now_s=now_s),
                 preconditions=(found.unchanged,),
-                asks_at=f"{self._base_url}{PAGE}/{found.key}?path={quote(subject)}",
+                asks_at=f"{self._origin}{PAGE}/{found.key}?path={quote(subject)}",
             )
         return await self._of_pod(found, origin, subject, now_s)
 
