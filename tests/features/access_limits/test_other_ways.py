@@ -28,7 +28,6 @@ from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Version, Write
 from podstead.storage.sqlite import SqliteStore
 from tests.features.access_limits.test_pages import DOC, let_in, page_of
-from tests.http.tokens.world import World, prepared
 from tests.support.application import BASE, Server, Start
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
@@ -39,6 +38,7 @@ from tests.support.provider import running_provider
 from tests.support.provider_flows import Provider
 from tests.support.server import ServerProcess, running_server
 from tests.support.streams import opened
+from tests.support.token_world import World, prepared
 
 TURTLE = "text/turtle"
 
