@@ -129,10 +129,6 @@ add_notices(
         "you for as long as your profile names it."
     ),
     issuer_restored=N_("Your profile names this server as your identity provider again."),
-    totp_added=N_("The authenticator app has been added."),
-    totp_removed=N_("The authenticator app has been removed."),
-    passkey_required=N_("From now on, your password signs you in only together with a passkey."),
-    passkey_not_required=N_("Your password alone signs you in again."),
     credential_removed=N_(
         "The client credentials have been removed. Scripts can no longer use them."
     ),
