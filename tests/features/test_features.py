@@ -24,6 +24,7 @@ SETTINGS = {
     "legacy_notifications": ("legacy-notifications-open", "true"),
     "passkeys": ("passkey-requests-per-minute", "4"),
     "webid_tls": ("client-cert-format", "pem"),
+    "mail": ("mail", "console"),
 }
 """A setting of each feature that has some, with a value."""
 ADDRESSES = {
