@@ -91,6 +91,7 @@ def _new_page(chromium: Browser, width: int) -> Page:
     return page
 
 
+@pytest.mark.feature("uploads")
 def test_two_people_and_a_visitor_share_a_folder(story: Story, tmp_path: Path) -> None:
     for page, name in ((story.mara, "mara"), (story.jonas, "jonas")):
         register(page, story, name + story.suffix)

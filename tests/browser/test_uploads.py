@@ -101,6 +101,7 @@ def drop(page: Page, *paths: Path) -> None:
     session.detach()
 
 
+@pytest.mark.feature("uploads")
 def test_fifty_files_arrive_although_the_connection_breaks(
     page: Page, pod: Pod, owner: Client, proxy: BreakingProxy
 ) -> None:
@@ -119,6 +120,7 @@ def test_fifty_files_arrive_although_the_connection_breaks(
     expect(page.locator(".upload-summary")).to_contain_text(f"Files: {FILES + 1}")
 
 
+@pytest.mark.feature("uploads")
 def test_the_page_leads_to_the_folder_when_all_is_done(page: Page, pod: Pod) -> None:
     open_upload(page, pod)
     page.locator(CHOOSE).set_input_files([file("a.txt", b"one")])
@@ -126,6 +128,7 @@ def test_the_page_leads_to_the_folder_when_all_is_done(page: Page, pod: Pod) -> 
     expect(page.get_by_role("link", name="a.txt")).to_be_visible()
 
 
+@pytest.mark.feature("uploads")
 @AT_BOTH_WIDTHS
 def test_the_page_of_a_folder_shows_what_arrives(page: Page, pod: Pod, tmp_path: Path) -> None:
     """It stays open, with what was selected and sorted on it."""
@@ -144,6 +147,7 @@ def test_the_page_of_a_folder_shows_what_arrives(page: Page, pod: Pod, tmp_path:
     expect(page.locator(".upload-panel")).to_be_hidden()
 
 
+@pytest.mark.feature("uploads")
 @AT_BOTH_WIDTHS
 def test_a_folder_is_dropped_with_everything_in_it(
     page: Page, pod: Pod, owner: Client, tmp_path: Path
@@ -166,6 +170,7 @@ def test_a_folder_is_dropped_with_everything_in_it(
     assert stored(pod, "alone.txt") == b"alone"
 
 
+@pytest.mark.feature("uploads")
 @AT_BOTH_WIDTHS
 def test_a_picture_is_pasted(page: Page, pod: Pod, owner: Client) -> None:
     open_upload(page, pod)
@@ -183,6 +188,7 @@ def test_a_picture_is_pasted(page: Page, pod: Pod, owner: Client) -> None:
     assert "image.png" not in listed
 
 
+@pytest.mark.feature("uploads")
 @AT_BOTH_WIDTHS
 @pytest.mark.parametrize(
     ("button", "kept", "beside"),
@@ -205,6 +211,7 @@ def test_names_that_are_taken_are_asked_about_once(
         assert stored(pod, f"{number}%20(2).txt") == (beside if number < 5 else None)
 
 
+@pytest.mark.feature("uploads")
 def test_an_upload_goes_on_after_the_page_was_reloaded(
     page: Page, pod: Pod, owner: Client, proxy: BreakingProxy, tmp_path: Path
 ) -> None:
@@ -226,6 +233,7 @@ def test_an_upload_goes_on_after_the_page_was_reloaded(
     assert stored(pod, "film.mp4") == film.read_bytes()
 
 
+@pytest.mark.feature("uploads")
 @AT_BOTH_WIDTHS
 def test_an_upload_can_be_cancelled_and_tried_again(page: Page, pod: Pod, owner: Client) -> None:
     open_upload(page, pod)
@@ -253,6 +261,7 @@ def test_an_upload_can_be_cancelled_and_tried_again(page: Page, pod: Pod, owner:
     assert stored(pod, "film.mp4") is None
 
 
+@pytest.mark.feature("uploads")
 @AT_BOTH_WIDTHS
 def test_an_upload_says_that_there_is_no_connection_and_not_how_long_it_takes(
     page: Page, pod: Pod
@@ -271,6 +280,7 @@ def test_an_upload_says_that_there_is_no_connection_and_not_how_long_it_takes(
     assert len(stored(pod, "late.bin") or b"") == 1_000_000
 
 
+@pytest.mark.feature("uploads")
 def test_what_failed_is_listed_among_many(page: Page, pod: Pod) -> None:
     open_upload(page, pod)
     page.evaluate(WAIT_HERE)
@@ -281,6 +291,7 @@ def test_what_failed_is_listed_among_many(page: Page, pod: Pod) -> None:
     assert page.locator(".upload-list li").count() < 210
 
 
+@pytest.mark.feature("uploads")
 @AT_BOTH_WIDTHS
 def test_what_has_no_room_is_said_before_and_after(
     page: Page, pod: Pod, server: ProxiedServer
@@ -301,6 +312,7 @@ def test_what_has_no_room_is_said_before_and_after(
     expect(page.locator(".storage-note")).to_contain_text("This pod is nearly full")
 
 
+@pytest.mark.feature("uploads")
 def test_a_name_is_never_html(page: Page, pod: Pod, owner: Client) -> None:
     name = "<img src=x onerror=document.title='evil'>.txt"
     segment = "%3Cimg%20src=x%20onerror=document.title='evil'%3E.txt"

@@ -18,6 +18,8 @@ from tests.support.client import Pod, create_pod
 from tests.support.client_home import StartClient
 from tests.support.client_process import ClientFailed, ClientProcess
 
+pytestmark = pytest.mark.feature("uploads")
+
 SIZE = 5_000_000
 
 

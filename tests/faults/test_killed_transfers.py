@@ -197,6 +197,7 @@ class Upload:
         self.reached.set()
 
 
+@pytest.mark.feature("uploads")
 def test_a_killed_server_continues_every_upload_where_it_was_acknowledged(
     server: ServerProcess,
 ) -> None:

@@ -30,6 +30,7 @@ ADDRESSES = {
     "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
     "previews": ["/.pages/thumbnail/{pod}/picture.png"],
     "legacy_notifications": ["/.notifications"],
+    "uploads": ["/.uploads/"],
     "webhooks": ["/.notifications/WebhookChannel2023/", "/.notifications/sender"],
 }
 """Addresses that only the feature answers."""

@@ -203,6 +203,7 @@ async def test_a_full_disk_is_507_everywhere_and_logged_once_a_minute(
     assert all(record.exc_info is None for record in caplog.records)
 
 
+@pytest.mark.feature("uploads")
 async def test_an_upload_that_meets_a_full_disk_continues_once_there_is_room(
     server: Server, disk: Disk
 ) -> None:
@@ -224,6 +225,7 @@ async def test_an_upload_that_meets_a_full_disk_continues_once_there_is_room(
     assert (await server.alice.get("/alice/private/new")).body == content
 
 
+@pytest.mark.feature("uploads")
 async def test_an_agent_announces_at_most_half_of_the_free_space(
     server: Server, disk: Disk
 ) -> None:

@@ -45,8 +45,9 @@ if "webhooks" not in LEFT_OUT:
         "/.notifications/WebhookChannel2023/{key}": {"GET", "HEAD", "DELETE"},
     }
 PUBLIC_SERVICES["/.probe/{key}"] = {"GET"}
-PUBLIC_SERVICES["/.uploads/"] = {"POST"}
-PUBLIC_SERVICES["/.uploads/{upload}"] = {"HEAD", "PATCH", "DELETE", "POST"}
+if "uploads" not in LEFT_OUT:
+    PUBLIC_SERVICES["/.uploads/"] = {"POST"}
+    PUBLIC_SERVICES["/.uploads/{upload}"] = {"HEAD", "PATCH", "DELETE", "POST"}
 for _type in ("WebSocket", "EventSource", "StreamingHTTP"):
     _service = f"/.notifications/{_type}Channel2023/"
     PUBLIC_SERVICES[_service] = {"GET", "HEAD", "POST"}

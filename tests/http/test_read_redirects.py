@@ -61,6 +61,7 @@ async def test_who_reads_a_large_public_film_gets_it_from_s3(
     assert (sent.status, sent.body) == (206, CONTENT[10:20])
 
 
+@pytest.mark.feature("uploads")
 async def test_copies_and_uploads_are_redirected_as_well(redirecting: Server) -> None:
     copy = "/alice/public/copy.mp4"
     answer = await redirecting.alice.request("COPY", FILM, headers={"Destination": copy})

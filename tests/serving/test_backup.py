@@ -177,6 +177,7 @@ def test_a_repository_has_what_was_pushed_before_and_is_whole(
         clone("push", "--quiet")
 
 
+@pytest.mark.feature("uploads")
 def test_an_upload_in_progress_goes_on_after_the_restore(
     server: ServerProcess, pod: Pod, tmp_path: Path
 ) -> None:

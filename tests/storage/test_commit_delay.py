@@ -124,6 +124,13 @@ def test_among_others_a_batch_waits_for_all_writers_on_any_disk() -> None:
     assert delay.wait_s(1.0 + 2 * AMONG_OTHERS_S, 1, others_write=True) == 0.0
 
 
+def test_among_others_a_batch_never_waits_for_less_than_the_clock_of_the_loop_knows() -> None:
+    """The loop would ask again and again for the rest of a millisecond."""
+    delay = CommitDelay()
+    delay.batch_ended(1.0, writes=16, waiting=0, commit_s=0.0001)
+    assert delay.wait_s(1.0 + AMONG_OTHERS_S - 0.0001, 1, others_write=True) == MIN_WAIT_S
+
+
 async def test_writes_that_arrive_during_the_wait_join_the_batch(
     layout: RootLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:

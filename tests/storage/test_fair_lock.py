@@ -18,7 +18,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Committed
 from podstead.storage.sqlite import SqliteStore, fair_lock, writer
-from podstead.storage.sqlite.fair_lock import FairLock, ResourceLock
+from podstead.storage.sqlite.fair_lock import FairLock, ReleaseSignals, ResourceLock
 from tests.storage.engine_suite.engine import plant, put, write
 from tests.support.server import DEADLINE_S
 
@@ -208,6 +208,91 @@ def test_a_writer_knows_whether_others_write(turns: list[FairLock]) -> None:
         known.append(each.others_write)
         each.release()
     assert known == [False, False, False, True, True, False]
+
+
+# --- Waiting ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def signals() -> Iterator[ReleaseSignals]:
+    made = ReleaseSignals()
+    yield made
+    made.close()
+
+
+async def acquired(lock: FairLock, at_most_s: float = DEADLINE_S) -> None:
+    come = asyncio.Event()
+    lock.call_when_acquired(asyncio.get_running_loop(), come.set, at_most_s)
+    async with asyncio.timeout(DEADLINE_S):
+        await come.wait()
+
+
+async def test_a_worker_that_has_finished_wakes_the_next(
+    file: Path, signals: ReleaseSignals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which would look for itself only after the deadline of this test."""
+    monkeypatch.setattr(fair_lock, "INTERVALS_S", (10 * DEADLINE_S,))
+    first, second, third = locks = [FairLock(file, signals=signals) for _ in range(3)]
+    assert first.try_acquire()
+    order = []
+
+    async def wait(lock: FairLock) -> None:
+        await acquired(lock, 20 * DEADLINE_S)
+        order.append(lock)
+        lock.release()
+
+    waiting = [asyncio.create_task(wait(lock)) for lock in (second, third)]
+    await asyncio.sleep(0.01)
+    assert order == []
+    first.release()
+    await asyncio.gather(*waiting)
+    assert order == [second, third]
+    close_all(locks)
+
+
+async def test_a_signal_that_comes_early_is_not_taken_for_the_lock(
+    file: Path, signals: ReleaseSignals, turns: list[FairLock]
+) -> None:
+    """Such as one for a number that had the same descriptor."""
+    waiting = FairLock(file, signals=signals)
+    assert turns[0].try_acquire()
+    assert not waiting.try_acquire()
+    signals.send(0, 2)
+    getting = asyncio.create_task(acquired(waiting))
+    await asyncio.sleep(0.01)
+    assert not getting.done()
+    turns[0].release()
+    await getting
+    waiting.close()
+
+
+async def test_a_signal_that_is_lost_only_delays(file: Path, turns: list[FairLock]) -> None:
+    """As where a worker was killed, or a command writes beside the server."""
+    assert turns[0].try_acquire()
+    getting = asyncio.create_task(acquired(turns[1]))
+    await asyncio.sleep(0.01)
+    turns[0].close()
+    await getting
+
+
+async def test_who_has_waited_long_enough_goes_on(turns: list[FairLock]) -> None:
+    assert turns[0].try_acquire()
+    await acquired(turns[1], at_most_s=0.01)
+    assert not turns[1].try_acquire()
+
+
+async def test_who_leaves_the_queue_is_not_called(file: Path, signals: ReleaseSignals) -> None:
+    first, second = (FairLock(file, signals=signals) for _ in range(2))
+    assert first.try_acquire()
+    calls: list[str] = []
+    second.call_when_acquired(
+        asyncio.get_running_loop(), lambda: calls.append("second"), DEADLINE_S
+    )
+    second.close()
+    first.release()
+    await asyncio.sleep(0.02)
+    assert calls == []
+    first.close()
 
 
 # --- Stores -----------------------------------------------------------------------------------

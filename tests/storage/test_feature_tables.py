@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from podstead.app.adapters.engine import new_store
 from podstead.app.adapters.root import prepared_root
 from podstead.app.operator.backup import back_up_to_archive, restore_backup
 from podstead.app.operator.check import check_root
+from podstead.app.operator.checking.findings import Code, Finding
 from podstead.app.operator.copying import Place, copy_everything
 from podstead.config import Settings
 from podstead.core.errors import SchemaTooNew, StorageError
@@ -334,3 +335,41 @@ async def test_a_check_reads_the_tables_and_finds_nothing_wrong(settings: Settin
         settings, is_quick=False, repair=False, on_step=ignore, on_finding=ignore
     )
     assert [str(each) for each in findings if "bookmarks" in str(each)] == []
+
+
+async def test_a_check_finds_rows_whose_pod_is_gone(settings: Settings) -> None:
+    await fill(settings)
+    execute(settings, "DELETE FROM pods WHERE name = 'bob'")
+    for repair in (False, True):
+        found = await _checked(settings, repair=repair)
+        assert [(each.where, each.is_repaired) for each in found] == [
+            ("bookmarks_links /bob/", repair)
+        ]
+        assert found[0].what == "1 row of a pod that is not there"
+    async with opened(settings) as store:
+        assert await rows_of(store) == [ONE, TWO]
+    assert await _checked(settings) == []
+    assert OF_BOB[1] in "".join(
+        each.read_text() for each in (settings.root / "set-aside").rglob("*") if each.is_file()
+    )
+
+
+async def test_rows_of_a_pod_that_is_there_again_are_not_removed(settings: Settings) -> None:
+    await fill(settings)
+    execute(settings, "DELETE FROM pods WHERE name = 'alice'")
+    (found,) = await _checked(settings, repair=True)
+    assert not found.is_repaired, "its root container exists"
+    async with opened(settings) as store:
+        assert await rows_of(store) == [ONE, TWO, OF_BOB]
+
+
+async def _checked(settings: Settings, *, repair: bool = False) -> list[Finding]:
+    """What a check finds of rows."""
+    found: Sequence[Finding] = await check_root(
+        settings,
+        is_quick=True,
+        repair=repair,
+        on_step=lambda *_: None,
+        on_finding=lambda _: None,
+    )
+    return [each for each in found if each.code is Code.ROWS_ORPHANED]

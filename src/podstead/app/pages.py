@@ -29,7 +29,7 @@ from podstead.web.files.members import MemberLists
 from podstead.web.files.organize import ArchiveDownload, DeletePage, Organizer, RenamePage
 from podstead.web.files.search import Search
 from podstead.web.files.transfer import TransferPage
-from podstead.web.files.uploads import PageUploads, UploadPage
+from podstead.web.files.uploads import UploadPage
 from podstead.web.pages import addresses
 from podstead.web.pages.cookies import Cookies
 from podstead.web.pages.request import People, PeopleByAnySession
@@ -161,7 +161,6 @@ class PodPages:
             PageEvents(services.live_updates.streams),
             RawContent(resources, services.responder),
             UploadPage(site, resources, services.uploads, notes),
-            PageUploads(services.uploads_endpoint(addresses.UPLOADS, for_own_pages=True)),
             TransferPage(site, organizer),
             RenamePage(site, organizer),
             DeletePage(site, organizer),

@@ -98,7 +98,6 @@ from podstead.web.resource_responses import Responder
 from podstead.web.response import HeaderField
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Route, Routes, plain_routes
-from podstead.web.uploads_endpoint import PLACE, UploadsEndpoint
 
 if TYPE_CHECKING:
     from podstead.app.provider import Provider
@@ -527,19 +526,6 @@ class Services:
             former_pods=FormerPods(self.store, base_url=base_url, clock=self.clock),
         )
 
-    def uploads_endpoint(
-        self, place: str = PLACE, *, for_own_pages: bool = False
-    ) -> UploadsEndpoint:
-        """The endpoint for resumable uploads of applications, or at ``place`` of the pages."""
-        return UploadsEndpoint(
-            service=self.uploads,
-            challenges=self.challenges,
-            base_url=self.base_url,
-            max_bytes=self.settings.max_body_bytes,
-            place=place,
-            for_own_pages=for_own_pages,
-        )
-
     @cached_property
     def _routes_at_every_origin(self) -> tuple[Route, ...]:
         root = RootEndpoint(
@@ -575,7 +561,6 @@ class Services:
                 *plain_routes(pods, server),
                 ProbeEndpoint(self.records).route(),
                 *self.live_updates.routes(),
-                *self.uploads_endpoint().routes(),
                 *self.pages.routes,
                 *(route for each in self.features for route in each.routes),
                 *(self.provider_here.routes if self.provider_here else ()),

@@ -58,6 +58,7 @@ SHIPPED: Final = (
     "legacy_notifications",
     "links",
     "passkeys",
+    "uploads",
     "previews",
     "watch",
     "webhooks",

@@ -1,8 +1,9 @@
-"""Receives a large body over several requests, across broken connections and restarts.
+"""Receives bodies that become resources with a later request.
 
-An upload in progress is a record (``storage/uploads.py``) and a draft, a file that grows. It is
-authorized like the resulting PUT when it is created, so that nobody sends in vain, and again when
-all of it has arrived: then :class:`ResourceService` carries out that PUT.
+An upload is a record (``storage/uploads.py``) and a draft, a file that grows. It is authorized like
+the resulting PUT when it begins, so that nobody sends in vain, and again when it ends: then
+:class:`ResourceService` carries out that PUT. The pages hold a file whose name is taken until the
+person has chosen another one.
 
 A client may rely on the offset that it receives: that much is on disk. The last byte is
 acknowledged only together with the resource. If the PUT is refused at the end, or the server stops,
@@ -22,10 +23,13 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
+from podstead.core.codes import CoreCodes
 from podstead.core.conditional import Conditions
 from podstead.core.errors import (
+    BodyTooLarge,
     Conflict,
     NotFound,
+    Overloaded,
     PodsteadError,
     RateLimited,
     StorageError,
@@ -38,19 +42,16 @@ from podstead.resources.codes import ResourceCodes
 from podstead.resources.content import UploadedOperation
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.service import ResourceService
-from podstead.resources.upload_progress import (
-    LIFETIME_MS,
-    AnnouncedBody,
-    Checksum,
-    DraftBody,
-    Progress,
-)
 from podstead.storage.capacity import StorageCapacity
+from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import UploadDraft
-from podstead.storage.record_store import RecordStore, Versioned, secret_key
+from podstead.storage.record_store import Contention, RecordStore, Versioned, secret_key
 from podstead.storage.uploads import FINISHED_UPLOADS, UPLOADS, DraftGone, UploadRecord
 
 logger = logging.getLogger("podstead.resources")
+
+LIFETIME_MS: Final = 24 * 60 * 60 * 1000
+"""How long an upload is kept after the last bytes arrived."""
 
 FINISHED_LIFETIME_MS: Final = 60 * 60 * 1000
 """How long a finished upload is known."""
@@ -77,8 +78,73 @@ class UploadState(msgspec.Struct, frozen=True):
     outcome: Outcome | None = None
 
 
+class Progress:
+    """The progress of an upload in one request."""
+
+    def __init__(
+        self, stored: Versioned[UploadRecord], draft: UploadDraft, records: RecordStore
+    ) -> None:
+        self.stored = stored
+        self.arrived_bytes = stored.value.offset_bytes
+        self.draft = draft
+        self.records = records
+
+    async def checkpoint(self) -> None:
+        """Flush everything to disk and record the offset. Raises NotFound if the upload has been
+        given up, Overloaded if another request has taken it over."""
+        await self.draft.sync()
+        stored = self.stored
+        # The last byte is acknowledged together with the resource.
+        offset_bytes = max(0, min(self.arrived_bytes, stored.value.size_bytes - 1))
+        put = UPLOADS.put(
+            stored.key,
+            replace(stored.value, offset_bytes=offset_bytes),
+            owner=stored.owner,
+            expires_ms=self.records.now_ms() + LIFETIME_MS,
+        )
+        try:
+            await self.records.commit([put], [stored.unchanged])
+        except Contention as error:
+            if await self.records.read(UPLOADS, stored.key) is None:
+                raise NotFound(ResourceCodes.NO_SUCH_UPLOAD) from error
+            raise Overloaded("Another request continues this upload; try again") from error
+        changed = await self.records.read(UPLOADS, stored.key)
+        if changed is None:
+            raise NotFound(ResourceCodes.NO_SUCH_UPLOAD)
+        self.stored = changed
+
+
+class AnnouncedBody:
+    """A body with only its length known (:class:`podstead.core.operation.RequestBody`)."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self.announced = size_bytes > 0
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        if limit_bytes < self.size_bytes:
+            yield b""
+
+    async def read(self, *, limit_bytes: int) -> bytes:
+        return b"".join([chunk async for chunk in self.chunks(limit_bytes=limit_bytes)])
+
+
+class DraftBody(AnnouncedBody):
+    """The body of an upload that has arrived completely."""
+
+    def __init__(self, content: OpenBody) -> None:
+        super().__init__(content.size_bytes)
+        self._content = content
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        if self.size_bytes > limit_bytes:
+            raise BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
+        async for chunk in self._content.chunks():
+            yield chunk
+
+
 class UploadService:
-    """The resumable uploads of one worker."""
+    """The uploads of one worker."""
 
     def __init__(
         self,
@@ -88,120 +154,57 @@ class UploadService:
         capacity: StorageCapacity,
         max_body_bytes: int,
     ) -> None:
-        self._resources = resources
-        self._records = records
+        self.resources = resources
+        self.records = records
         self._drafts = records.store
         self._capacity = capacity
         self._max_body_bytes = max_body_bytes
 
-    async def create(
+    async def begin(
         self, record: UploadRecord, agent: Identity | None, origin: str | None
     ) -> UploadState:
-        """Begin an upload. An empty one is finished at once.
+        """Begin an upload, which has no bytes yet.
 
         Raises what a PUT raises before it receives its body, RateLimited if the agent has too many
         uploads in progress, and Conflict for a target that is no ordinary document.
         """
         record = replace(record, agent=None if agent is None else agent.iri, offset_bytes=0)
-        _check_target(record)
+        check_target(record)
         own = await self._own(agent)
-        request = _put(record, AnnouncedBody(record.size_bytes), agent, origin)
+        request = put_request(record, AnnouncedBody(record.size_bytes), agent, origin)
         root = storage_root(record.target)
         in_storage = [each for each in own if each.owner == root]
-        await self._resources.check_put(
+        await self.resources.check_put(
             request, extra_bytes=sum(each.value.size_bytes for each in in_storage)
         )
         await self._capacity.check_share(
             record.size_bytes + sum(each.value.size_bytes - each.value.offset_bytes for each in own)
         )
         await self._check_number(len(own))
-        upload = self._new_name(agent)
-        key = _key(upload)
-        expires_ms = self._records.now_ms() + LIFETIME_MS
+        upload = self.new_name(agent)
+        key = upload_key(upload)
+        expires_ms = self.records.now_ms() + LIFETIME_MS
         put = UPLOADS.put(key, record, owner=root, expires_ms=expires_ms)
         # First the record, without which a sweep removes a draft.
-        await self._records.commit([put], [UPLOADS.absent(key)])
+        await self.records.commit([put], [UPLOADS.absent(key)])
         try:
             await self._drafts.uploads.create(key)
         except BaseException:
-            await self._records.commit([UPLOADS.drop(key)])
+            await self.records.commit([UPLOADS.drop(key)])
             raise
-        if record.size_bytes:
-            return UploadState(upload, record, expires_ms)
-        try:
-            return await self.append(upload, 0, AnnouncedBody(0), agent, origin)
-        except PodsteadError:
-            await self.cancel(upload, agent)
-            raise
+        return UploadState(upload, record, expires_ms)
 
-    async def store(
-        self, record: UploadRecord, body: RequestBody, agent: Identity | None, origin: str | None
-    ) -> UploadState:
-        """An upload that is complete with its first request needs no draft. Raises what
-        :meth:`create` and a PUT raise."""
-        iri = None if agent is None else agent.iri
-        record = replace(record, agent=iri, offset_bytes=record.size_bytes, description=None)
-        _check_target(record)
-        upload = self._new_name(agent)
-        expires_ms = self._records.now_ms() + FINISHED_LIFETIME_MS
-        request = _put(record, body, agent, origin)
-        request.records = (
-            FINISHED_UPLOADS.put(
-                _key(upload), record, owner=storage_root(record.target), expires_ms=expires_ms
-            ),
-        )
-        outcome = await self._resources.handle(request)
-        return UploadState(upload, record, expires_ms, outcome)
-
-    def _new_name(self, agent: Identity | None) -> str:
-        return _agent_key(agent) + self._records.randomness.token_hex(_RANDOM_BYTES)
-
-    async def inspect(self, upload: str, agent: Identity | None) -> UploadState:
-        """The progress of an upload. Ends a request that is still sending to it. Raises
-        NotFound."""
-        async with self._held(upload, agent) as (stored, _):
-            return UploadState(upload, stored.value, stored.expires_ms)
-
-    async def append(
-        self,
-        upload: str,
-        offset_bytes: int,
-        body: RequestBody,
-        agent: Identity | None,
-        origin: str | None,
-        *,
-        checksum: Checksum | None = None,
-    ) -> UploadState:
-        """Receive the next bytes, and carry out the PUT once all have arrived.
-
-        What arrived before the connection broke is kept, unless there is a checksum or a signature
-        for the whole. Raises NotFound, Conflict if ``offset_bytes`` is not the upload's,
-        ChecksumMismatch, the errors of bodies, and those of a PUT.
-        """
-        async with self._held(upload, agent) as (stored, draft):
-            if offset_bytes != stored.value.offset_bytes:
-                raise Conflict(
-                    f"The upload continues at {stored.value.offset_bytes}, not {offset_bytes}"
-                )
-            if draft is None:  # finished before
-                return UploadState(upload, stored.value, stored.expires_ms)
-            progress = Progress(stored, draft, self._records)
-            await draft.truncate(offset_bytes)
-            whole = checksum is not None or bool(agent and agent.content_digest)
-            await progress.receive(body, checksum, whole=whole)
-            if progress.arrived_bytes == stored.value.size_bytes:
-                return await self._finish(upload, progress, draft, agent, origin)
-            await progress.checkpoint()
-            return UploadState(upload, progress.stored.value, progress.stored.expires_ms)
+    def new_name(self, agent: Identity | None) -> str:
+        return _agent_key(agent) + self.records.randomness.token_hex(_RANDOM_BYTES)
 
     async def hold(
         self, record: UploadRecord, body: RequestBody, agent: Identity | None
     ) -> UploadState:
         """Receive a body of any length at once, and leave its target open until :meth:`place`.
-        Raises what :meth:`create` and the body raise."""
-        begun = await self.create(replace(record, size_bytes=1), agent, None)
+        Raises what :meth:`begin` and the body raise."""
+        begun = await self.begin(replace(record, size_bytes=1), agent, None)
         try:
-            async with self._held(begun.upload, agent) as (stored, draft):
+            async with self.held(begun.upload, agent) as (stored, draft):
                 if draft is None:
                     raise NotFound(ResourceCodes.NO_SUCH_UPLOAD)
                 # What the agent holds already is not part of the storage's use yet.
@@ -220,7 +223,7 @@ class UploadService:
                 whole = replace(
                     stored.value, size_bytes=size_bytes, offset_bytes=max(0, size_bytes - 1)
                 )
-                await self._records.commit([UPLOADS.replace(stored, whole)], [stored.unchanged])
+                await self.records.commit([UPLOADS.replace(stored, whole)], [stored.unchanged])
                 return UploadState(begun.upload, whole, stored.expires_ms)
         except BaseException:
             await self.cancel(begun.upload, agent)
@@ -233,7 +236,7 @@ class UploadService:
 
         Raises NotFound, and the errors of a PUT.
         """
-        async with self._held(upload, agent) as (stored, draft):
+        async with self.held(upload, agent) as (stored, draft):
             if draft is None:
                 if stored.value.target != target:
                     raise Conflict(ResourceCodes.UPLOAD_FINISHED)
@@ -245,19 +248,17 @@ class UploadService:
                 if_match=conditions.if_match,
                 if_none_match=conditions.if_none_match,
             )
-            progress = Progress(dataclasses.replace(stored, value=record), draft, self._records)
+            progress = Progress(dataclasses.replace(stored, value=record), draft, self.records)
             progress.arrived_bytes = record.size_bytes
-            await self._finish(upload, progress, draft, agent, None)
+            await self.finish(upload, progress, draft, agent, None)
 
     async def cancel(self, upload: str, agent: Identity | None) -> None:
         """Give an upload up. Raises NotFound."""
-        async with self._held(upload, agent) as (stored, _):
-            await self._records.commit(
-                [UPLOADS.drop(stored.key), FINISHED_UPLOADS.drop(stored.key)]
-            )
+        async with self.held(upload, agent) as (stored, _):
+            await self.records.commit([UPLOADS.drop(stored.key), FINISHED_UPLOADS.drop(stored.key)])
             await self._drafts.uploads.remove(stored.key)
 
-    async def _finish(
+    async def finish(
         self,
         upload: str,
         progress: Progress,
@@ -267,8 +268,8 @@ class UploadService:
     ) -> UploadState:
         stored = progress.stored
         record = replace(stored.value, offset_bytes=stored.value.size_bytes, description=None)
-        expires_ms = self._records.now_ms() + FINISHED_LIFETIME_MS
-        request = _put(
+        expires_ms = self.records.now_ms() + FINISHED_LIFETIME_MS
+        request = put_request(
             record, DraftBody(draft.open(record.size_bytes)), agent, origin, draft=stored.key
         )
         request.records = (
@@ -276,7 +277,7 @@ class UploadService:
             FINISHED_UPLOADS.put(stored.key, record, owner=stored.owner, expires_ms=expires_ms),
         )
         try:
-            outcome = await self._resources.handle(request)
+            outcome = await self.resources.handle(request)
         except PodsteadError:
             await progress.checkpoint()
             raise
@@ -287,12 +288,12 @@ class UploadService:
         return UploadState(upload, record, expires_ms, outcome)
 
     @asynccontextmanager
-    async def _held(
+    async def held(
         self, upload: str, agent: Identity | None
     ) -> AsyncIterator[tuple[Versioned[UploadRecord], UploadDraft | None]]:
         """The record and the draft, which no other request uses meanwhile; a finished upload has
         no draft. Raises NotFound."""
-        key = _key(upload)
+        key = upload_key(upload)
         await self._find(key, agent)
         async with AsyncExitStack() as stack:
             draft = None
@@ -309,12 +310,12 @@ class UploadService:
             except DraftGone as error:
                 # The data root was restored from a backup that has the record only.
                 logger.warning("The draft of an upload is missing; the upload is forgotten")
-                await self._records.commit([UPLOADS.drop(key)])
+                await self.records.commit([UPLOADS.drop(key)])
                 raise NotFound(ResourceCodes.NO_SUCH_UPLOAD) from error
 
     async def _find(self, key: str, agent: Identity | None) -> Versioned[UploadRecord]:
         for kind in (UPLOADS, FINISHED_UPLOADS):
-            stored = await self._records.read(kind, key)
+            stored = await self.records.read(kind, key)
             if stored is not None and stored.value.agent == (None if agent is None else agent.iri):
                 return stored
         raise NotFound(ResourceCodes.NO_SUCH_UPLOAD)
@@ -323,20 +324,20 @@ class UploadService:
         """The uploads that an agent has in progress."""
         prefix = _agent_key(agent)
         found = await UPLOADS.page(
-            self._records.store, after=prefix, now_ms=self._records.now_ms(), limit=MAX_OF_AGENT
+            self.records.store, after=prefix, now_ms=self.records.now_ms(), limit=MAX_OF_AGENT
         )
         return [each for each in found if each.key.startswith(prefix)]
 
     async def _check_number(self, own: int) -> None:
         limit = MAX_OF_AGENT
-        in_all = await UPLOADS.count(self._records.store, at_most=MAX_IN_ALL)
+        in_all = await UPLOADS.count(self.records.store, at_most=MAX_IN_ALL)
         if in_all >= MAX_IN_ALL - RESERVED:
             limit = 0 if in_all >= MAX_IN_ALL else MAX_OF_RESERVED
         if own >= limit:
             raise RateLimited(ResourceCodes.TOO_MANY_UPLOADS, retry_after_s=60)
 
 
-def _check_target(record: UploadRecord) -> None:
+def check_target(record: UploadRecord) -> None:
     """Raise Conflict for a target that is no ordinary document."""
     # Access rules and descriptions are small, and a file that happens to have such a name must not
     # become one.
@@ -344,7 +345,7 @@ def _check_target(record: UploadRecord) -> None:
         raise Conflict("Only documents can be uploaded in parts; use PUT")
 
 
-def _put(
+def put_request(
     record: UploadRecord,
     body: RequestBody,
     agent: Identity | None,
@@ -352,6 +353,7 @@ def _put(
     *,
     draft: str | None = None,
 ) -> ResourceRequest:
+    """The PUT that an upload becomes, with the body of its ``draft`` if it has one."""
     operation = Operation(
         method="PUT",
         target=record.target,
@@ -375,7 +377,7 @@ def _agent_key(agent: Identity | None) -> str:
     return secret_key(name)[:_AGENT_CHARS]
 
 
-def _key(upload: str) -> str:
+def upload_key(upload: str) -> str:
     """The key of an upload's records and the name of its draft. Raises NotFound for a name that
     no upload can have."""
     if _NAME.fullmatch(upload) is None:

@@ -152,6 +152,9 @@ class Inspection(Protocol):
     def wrong_usage(self) -> Iterator[WrongFigure]:
         """The storages that are charged for more or fewer bytes than they use."""
 
+    def rows_without_pod(self, table: SqlTable) -> Iterator[tuple[ResourcePath, int]]:
+        """The storages of rows of a feature's table that are no pod's, with the number of rows."""
+
 
 CONTAINERS: Final = f"({ResourceKind.CONTAINER.value}, {ResourceKind.STORAGE.value})"
 _MEMBERS: Final = f"({ResourceKind.DOCUMENT.value}, {ResourceKind.CONTAINER.value})"
@@ -316,6 +319,15 @@ class StatementInspection(ABC):
     def wrong_usage(self) -> Iterator[WrongFigure]:
         for row in self._rows(self.sql.wrong_usage):
             yield WrongFigure(*row)
+
+    def rows_without_pod(self, table: SqlTable) -> Iterator[tuple[ResourcePath, int]]:
+        if table.storage is not None:
+            storage = f"t.{table.storage}"
+            yield from self._rows(
+                f"SELECT {storage}, count(*) FROM {table.name} t LEFT JOIN pods p"  # noqa: S608
+                f" ON p.root = {storage} WHERE p.root IS NULL AND {storage} IS NOT NULL"
+                f" GROUP BY {storage} ORDER BY {storage}"
+            )
 
 
 def _is_of(content: bytes, sha256: bytes | None) -> bool:

@@ -17,6 +17,7 @@ from tests.support import tus
 from tests.support.application import Server, Start, acl_turtle
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
+from tests.support.features import LEFT_OUT
 from tests.support.multipart import File, encode_form
 from tests.support.pod_pages import csrf_token_of, sign_in_by_token
 from tests.support.rdf import TURTLE
@@ -62,6 +63,12 @@ async def content(server: Server, target: str) -> bytes:
 
 
 # --- without scripts --------------------------------------------------------------------------
+
+
+async def test_the_page_has_the_script_if_something_answers_it(alice: Browser) -> None:
+    page = await alice.get(FORM)
+    assert ("/uploads.js" in page.text) is ("uploads" not in LEFT_OUT)
+    assert "/uploads.css" in page.text
 
 
 async def test_files_are_stored_under_their_names_and_types(server: Server, alice: Browser) -> None:
@@ -430,6 +437,7 @@ async def begin(browser: Browser, target: str, size: int, **values: str) -> Answ
     )
 
 
+@pytest.mark.feature("uploads")
 async def test_the_script_uploads_for_the_person(server: Server, alice: Browser) -> None:
     answer = await begin(alice, f"{FOLDER}film.mp4", len(LARGE), filetype="video/mp4")
     assert answer.status == 201, answer.text
@@ -446,6 +454,7 @@ async def test_the_script_uploads_for_the_person(server: Server, alice: Browser)
     assert await content(server, f"{FOLDER}film.mp4") == LARGE
 
 
+@pytest.mark.feature("uploads")
 async def test_the_session_gives_nobody_elses_uploads(
     server: Server, alice: Browser, bob: Browser
 ) -> None:
@@ -457,6 +466,7 @@ async def test_the_session_gives_nobody_elses_uploads(
     assert (await session_request(alice, "HEAD", path)).status == 404
 
 
+@pytest.mark.feature("uploads")
 @pytest.mark.parametrize(
     "changed", [{"X_CSRF_Token": ""}, {"X_CSRF_Token": "0" * 64}, {"Sec_Fetch_Site": "cross-site"}]
 )
@@ -476,6 +486,7 @@ async def test_a_page_of_another_site_cannot_upload(
     assert answer.header("location") is None
 
 
+@pytest.mark.feature("uploads")
 async def test_a_refusal_tells_the_script_why(alice: Browser, server: Server) -> None:
     await server.alice.put(f"{FOLDER}a.txt", b"old", TEXT)
     answer = await begin(alice, f"{FOLDER}a.txt", 10, if_none_match="*")

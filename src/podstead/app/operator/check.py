@@ -49,6 +49,7 @@ from podstead.core.errors import (
     UnsupportedMediaType,
 )
 from podstead.core.identifiers import ResourcePath, storage_root, subject_of
+from podstead.core.messages import counted
 from podstead.features import folders
 from podstead.idp.keys import ProviderKey
 from podstead.rdf.codecs import parse
@@ -62,6 +63,7 @@ from podstead.storage.inspection import StoredAcl
 from podstead.storage.keys import KeyFiles
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import PodTotals, Version
+from podstead.storage.schema import feature_tables
 from podstead.wac.sharing.index import ACLS, IndexedAcl, indexed_acl
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
@@ -193,11 +195,22 @@ def _check_index(
         )
 
 
+def check_rows(check: CheckContext) -> Iterator[Finding]:
+    """Rows of features are removed with the pod that they belong to."""
+    check.on_step("Checking rows of features", 0, 0)
+    for table in feature_tables():
+        for storage, count in list(check.records.rows_without_pod(table)):
+            repair = partial(check.repairs.drop_rows, table, storage)
+            what = f"{counted(count, 'row')} of a pod that is not there"
+            yield Finding(Code.ROWS_ORPHANED, f"{table.name} {storage}", what, repair)
+
+
 _CHECKS_OF_FILES: Final = (check_large_bodies, check_uploads, check_files)
 _CHECKS: Final = (
     check_small_bodies,
     check_containers,
     check_rules,
+    check_rows,
     check_private_files,
     check_stored_keys,
     check_free_space,

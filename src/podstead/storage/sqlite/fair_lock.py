@@ -15,6 +15,10 @@ number in the file locked. The kernel releases the lock if a process ends in wha
 writer never blocks the queue. The queue is about fairness only: SQLite's own lock still protects
 the data, and a writer that cannot use the queue, or that has waited too long for another, writes
 without it.
+
+A writer that waits looks from time to time whether the one before it has finished. The workers of a
+server, which share a :class:`ReleaseSignals`, also wake each other, so that no time passes between
+two turns.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ import sys
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Final
@@ -49,9 +54,11 @@ RESOURCE_QUEUES: Final = 63
 """Among how many queues resources are divided. Writers of two resources in one queue only wait
 longer."""
 
-RESOURCE_INTERVALS_S: Final = (0.001, 0.002, 0.004, 0.008)
-"""After which times a writer looks whether it has the lock of a resource; the last is repeated.
-Those before it plan and commit several writes."""
+INTERVALS_S: Final = (0.001, 0.002, 0.004, 0.008)
+"""After which times a waiting writer looks whether it has the lock; the last is repeated."""
+
+SIGNALS: Final = 32
+"""How many writers can wait for a signal of their own."""
 
 MAX_RESOURCE_WAIT_S: Final = 0.5
 """How long a writer waits for the lock of a resource before it writes without it."""
@@ -61,15 +68,81 @@ IS_AVAILABLE: Final = sys.platform == "linux" and sys.maxsize > 2**32
 writers of one process can wait for each other, too."""
 
 
+class ReleaseSignals:
+    """Wakes the writer whose turn has come, in whichever worker. Created before they are forked.
+
+    A number determines the descriptor that its holder listens to, so nobody needs to know which
+    worker that is. If two writers share one, a signal may reach the wrong one of them; the other
+    one looks by itself a few milliseconds later.
+    """
+
+    __slots__ = ("_descriptors",)
+
+    def __init__(self) -> None:
+        self._descriptors: list[int] = []
+        if IS_AVAILABLE:
+            with suppress(OSError):  # too many files are open
+                for _ in range(SIGNALS):
+                    self._descriptors.append(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
+
+    def listen(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        queue: int,
+        number: int,
+        callback: Callable[[], None],
+    ) -> Callable[[], object]:
+        """Call ``callback`` at each signal for the holder of a number, and return what ends that.
+
+        There may be signals for others, and of earlier times.
+        """
+        if not self._descriptors:
+            return lambda: None
+        descriptor = self._descriptor(queue, number)
+
+        def signalled() -> None:
+            with suppress(BlockingIOError):  # another writer was faster
+                os.eventfd_read(descriptor)
+            callback()
+
+        loop.add_reader(descriptor, signalled)
+        return partial(loop.remove_reader, descriptor)
+
+    def send(self, queue: int, number: int) -> None:
+        """Wake the holder of a number. Neither blocks nor raises."""
+        if self._descriptors:
+            with suppress(OSError):
+                os.eventfd_write(self._descriptor(queue, number), 1)
+
+    def _descriptor(self, queue: int, number: int) -> int:
+        return self._descriptors[(queue + number) % len(self._descriptors)]
+
+    def close(self) -> None:
+        """Release the descriptors, which other processes may go on using."""
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+
+
 class FairLock:
     """The place of one writer in the queue. Only one thread may use it at a time."""
 
-    __slots__ = ("_descriptor", "_last", "_memory", "_number", "_queue", "others_write")
+    __slots__ = (
+        "_descriptor",
+        "_last",
+        "_memory",
+        "_number",
+        "_queue",
+        "_signals",
+        "_stop_waiting",
+        "others_write",
+    )
 
-    def __init__(self, file: Path, queue: int = 0) -> None:
+    def __init__(self, file: Path, queue: int = 0, signals: ReleaseSignals | None = None) -> None:
         """``file`` is the same for all writers of a database, and created if it is missing. It
-        holds several queues."""
+        holds several queues. ``signals`` is shared by the workers of a server."""
         self._queue = queue
+        self._signals = signals
+        self._stop_waiting: Callable[[], None] | None = None
         self._number: int | None = None
         self._last = -1
         self.others_write = False
@@ -98,16 +171,57 @@ class FairLock:
         except OSError:  # the system has no memory for locks
             return True
 
+    def call_when_acquired(
+        self, loop: asyncio.AbstractEventLoop, callback: Callable[[], None], at_most_s: float
+    ) -> None:
+        """Call ``callback`` once this writer has the lock, or has waited for ``at_most_s``.
+
+        :meth:`close` prevents it.
+        """
+        if self.try_acquire():
+            callback()
+            return
+        until_s = loop.time() + at_most_s
+        intervals_s = chain(INTERVALS_S, repeat(INTERVALS_S[-1]))
+        timer: asyncio.TimerHandle
+
+        def look() -> None:
+            nonlocal timer
+            timer.cancel()
+            if self.try_acquire() or loop.time() >= until_s:
+                stop()
+                callback()
+                return
+            timer = loop.call_later(next(intervals_s), look)
+
+        def stop() -> None:
+            self._stop_waiting = None
+            timer.cancel()
+            if stop_listening is not None:
+                stop_listening()
+
+        self._stop_waiting = stop
+        timer = loop.call_later(next(intervals_s), look)
+        stop_listening = None
+        if self._signals is not None and self._number is not None:
+            stop_listening = self._signals.listen(loop, self._queue, self._number, look)
+
     def release(self) -> None:
         """Release the lock, or give up the place in the queue."""
         if self._number is not None:
             number, self._number = self._number, None
             with suppress(OSError):
                 self._set_lock(fcntl.F_UNLCK, number)
+            memory, signals = self._memory, self._signals
+            # Read after the release: whoever takes a number from now on finds it released.
+            if signals is not None and memory is not None and self._last_taken(memory) > number:
+                signals.send(self._queue, number + 1)
 
     def close(self) -> None:
         """Leave the queue for good."""
         self._number = None
+        if self._stop_waiting is not None:
+            self._stop_waiting()
         if self._memory is not None:
             self._memory.close()
             self._memory = None
@@ -117,22 +231,25 @@ class FairLock:
 
     def _take_number(self, memory: mmap.mmap) -> int | None:
         """The next number; ``None`` if others were faster each time. Raises OSError."""
-        place = self._queue * _LAST.size
         for _ in range(_ATTEMPTS):
-            last: int = _LAST.unpack_from(memory, place)[0]
+            last = self._last_taken(memory)
             number = last + 1
             try:
                 self._set_lock(fcntl.F_WRLCK, number)
             except (BlockingIOError, PermissionError):  # another writer is just taking it
                 continue
             # Only who holds the lock on the next number writes, so this cannot change any more.
-            if _LAST.unpack_from(memory, place)[0] == last:
-                _LAST.pack_into(memory, place, number)
+            if self._last_taken(memory) == last:
+                _LAST.pack_into(memory, self._queue * _LAST.size, number)
                 self.others_write = self._last not in {-1, last}
                 self._last = number
                 return number
             self._set_lock(fcntl.F_UNLCK, number)
         return None
+
+    def _last_taken(self, memory: mmap.mmap) -> int:
+        last: int = _LAST.unpack_from(memory, self._queue * _LAST.size)[0]
+        return last
 
     def _is_locked(self, number: int) -> bool:
         request = self._lock(fcntl.F_WRLCK, number)
@@ -150,24 +267,26 @@ class ResourceLock:
     """Implements InterprocessLock: the place of a process among the writers of one resource."""
 
     def __init__(
-        self, file: Path, path: ResourcePath, expect: Callable[[int], None] = lambda _: None
+        self,
+        file: Path,
+        path: ResourcePath,
+        expect: Callable[[int], None] = lambda _: None,
+        signals: ReleaseSignals | None = None,
     ) -> None:
         """``expect`` is told how many writes follow the next one."""
         self.expect = expect
         self._file = file
+        self._signals = signals
         self._queue = 1 + zlib.crc32(path.encode()) % RESOURCE_QUEUES
         self._lock: FairLock | None = None
 
     async def take(self) -> bool:
-        self._lock = lock = FairLock(self._file, self._queue)
+        self._lock = lock = FairLock(self._file, self._queue, self._signals)
         if lock.try_acquire():
             return False
-        with suppress(TimeoutError):
-            async with asyncio.timeout(MAX_RESOURCE_WAIT_S):
-                for wait_s in chain(RESOURCE_INTERVALS_S, repeat(RESOURCE_INTERVALS_S[-1])):
-                    await asyncio.sleep(wait_s)
-                    if lock.try_acquire():
-                        break
+        loop, come = asyncio.get_running_loop(), asyncio.Event()
+        lock.call_when_acquired(loop, come.set, MAX_RESOURCE_WAIT_S)
+        await come.wait()
         return True
 
     def end(self) -> None:

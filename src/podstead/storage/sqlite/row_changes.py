@@ -47,6 +47,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.sqlite.fair_lock import ReleaseSignals
 from podstead.storage.state import ResourceRow, State
 
 MAX_UNREAD: Final = 16
@@ -113,10 +114,12 @@ class SharedChanges:
     perhaps by two workers at once, or that a worker was writing when it was killed.
     """
 
-    __slots__ = ("_memory",)
+    __slots__ = ("_memory", "signals")
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, SLOTS * SLOT_BYTES)
+        self.signals = ReleaseSignals()
+        """How workers that wait for each other's writes wake each other."""
 
     def put(self, changes: RowChanges) -> None:
         """Share the changes of a batch that has just been committed."""

@@ -145,7 +145,8 @@ class SqliteStore(BaseStore):
             connection = WriteConnection(
                 self._layout.database, changes, self._space, shared=self._shared, vfs=self._vfs
             )
-        lock = FairLock(self._layout.fair_lock)
+        signals = None if self._shared is None else self._shared.signals
+        lock = FairLock(self._layout.fair_lock, signals=signals)
         return Writer(connection, lock, max_waiting=self._max_waiting, on_changes=on_changes)
 
     def _new_staging(self, parts: _Parts) -> BodyStaging:
@@ -218,7 +219,9 @@ class SqliteStore(BaseStore):
     def interprocess_lock(self, path: ResourcePath) -> InterprocessLock | None:
         if self._shared is None:
             return None
-        return ResourceLock(self._layout.fair_lock, path, self._use().writer.expect)
+        return ResourceLock(
+            self._layout.fair_lock, path, self._use().writer.expect, self._shared.signals
+        )
 
     def _new_bytes(self, put: Put) -> int:
         # The large body of a resource that is moved is on disk already, and stays.

@@ -6,8 +6,7 @@ which takes about ten microseconds per write, and a thread only waits for the di
 did both, it would compete with the loop for the interpreter lock at every statement. If another
 process is writing, or if the batch contains anything but writes, the thread does everything, so
 that the loop never blocks. Batches of different processes queue for a fair lock
-(``fair_lock.py``); the loop looks from time to time whether it has come to its own, and jobs that
-arrive in the meantime join the batch.
+(``fair_lock.py``), and jobs that arrive in the meantime join the batch.
 
 The connection and the lock belong to the loop until a batch is put into ``_calls``, and to the
 thread from then until ``_end_batch`` is called. There is only one batch at a time, so no lock is
@@ -93,7 +92,8 @@ class CommitDelay:
         if others_write:
             self._waited_from = None
             left_s = self._ended_s + AMONG_OTHERS_S - now_s
-            return left_s if waiting < self.expected and left_s > 0 else 0.0
+            # The event loop counts in milliseconds, and would ask again at once for less than one.
+            return max(left_s, MIN_WAIT_S) if waiting < self.expected and left_s > 0 else 0.0
         until_s = self._ended_s + min(self._least_commit_s() * _SHARE, MAX_WAIT_S)
         left_s = until_s - now_s
         if self._waited_from is None:
@@ -133,9 +133,6 @@ MAX_JOBS = 128
 MAX_RESOURCES_ON_LOOP = 512
 """Writes that change more resources than this, such as the move of a tree, run in the thread."""
 
-LOCK_INTERVAL_S = 0.001
-"""How often the loop tries to acquire the lock."""
-
 MAX_HOLD_S = 0.025
 """How long a batch waits for writes that were announced (:meth:`Writer.expect`)."""
 
@@ -166,7 +163,6 @@ class Writer:
         self._connection = connection
         self._lock = lock
         self._delay = CommitDelay()
-        self._lock_asked_s: float | None = None
         # Runs while a batch waits for more writes.
         self._timer: asyncio.TimerHandle | None = None
         self._awaited = 0
@@ -247,9 +243,11 @@ class Writer:
         self._timer = None
         wait_s = self._wait_s()
         if wait_s:
-            timer = self._loop.call_later(wait_s, self._start_batch)
-            self._timer = timer if self._lock_asked_s is None else None
-            return
+            self._timer = self._loop.call_later(wait_s, self._start_batch)
+        else:
+            self._lock.call_when_acquired(self._loop, self._write_batch, MAX_LOCK_WAIT_S)
+
+    def _write_batch(self) -> None:
         self._held = False
         self._awaited = 0  # those that have not come by now may never come
         self._current_batch = self._waiting.take(MAX_JOBS)
@@ -264,25 +262,14 @@ class Writer:
 
     def _wait_s(self) -> float:
         """How long to wait before asking again; 0 if the next batch may start."""
-        if self._lock_asked_s is None and len(self._waiting) < MAX_JOBS and not self._held:
-            if self._awaited:
-                self._held = True
-                return MAX_HOLD_S
-            wait_s = self._delay.wait_s(
-                self._loop.time(), len(self._waiting), others_write=self._lock.others_write
-            )
-            if wait_s:
-                return wait_s
-        if self._lock.try_acquire() or self._has_waited_too_long():
-            self._lock_asked_s = None
+        if self._held or len(self._waiting) >= MAX_JOBS:
             return 0.0
-        return LOCK_INTERVAL_S
-
-    def _has_waited_too_long(self) -> bool:
-        now_s = self._loop.time()
-        if self._lock_asked_s is None:
-            self._lock_asked_s = now_s
-        return now_s - self._lock_asked_s > MAX_LOCK_WAIT_S
+        if self._awaited:
+            self._held = True
+            return MAX_HOLD_S
+        return self._delay.wait_s(
+            self._loop.time(), len(self._waiting), others_write=self._lock.others_write
+        )
 
     def _apply(self, jobs: list[Job]) -> _Completion:
         """Apply the batch if that does not block, and return what the thread must do."""

@@ -25,12 +25,18 @@ from podstead.core.errors import (
     QuotaExceeded,
     RequestRefused,
 )
-from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container
+from podstead.core.identifiers import (
+    ResourcePath,
+    auxiliary_kind,
+    encode_segment,
+    is_container,
+    parse_path,
+)
+from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.resources.outcome import Result
 from podstead.resources.service import ResourceService
 from podstead.resources.uploads import UploadService
 from podstead.storage.uploads import UploadRecord
-from podstead.web import tus
 from podstead.web.account.home import StorageNotes
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormPart, is_multipart, read_parts
@@ -42,11 +48,23 @@ from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response
-from podstead.web.routes import REST, Endpoint, is_of_service, route
-from podstead.web.uploads_endpoint import UploadsEndpoint
+from podstead.web.routes import REST, is_of_service, route
 
 MAX_NUMBER: Final = 100
 """How often a name is changed until it is free."""
+
+_OCTETS: Final = "application/octet-stream"
+TYPES_BY_EXTENSION: Final = {
+    "jsonld": JSON_LD,
+    "md": "text/markdown",
+    "n3": "text/n3",
+    "nq": "application/n-quads",
+    "nt": "application/n-triples",
+    "rdf": "application/rdf+xml",
+    "trig": "application/trig",
+    "ttl": TURTLE,
+}
+"""The types that browsers do not know."""
 
 _NEW: Final = Conditions(if_none_match="*")
 _NAME: Final = re.compile(
@@ -206,7 +224,7 @@ class UploadPage:
             record = UploadRecord(
                 target=target,
                 size_bytes=0,
-                content_type=tus.type_of(target, part.content_type),
+                content_type=type_of(target, part.content_type),
                 if_none_match=_NEW.if_none_match,
             )
             try:
@@ -257,7 +275,7 @@ class UploadPage:
         conditions: Conditions,
     ) -> Result:
         target = _target(container, name)
-        content_type = tus.type_of(target, part.content_type)
+        content_type = type_of(target, part.content_type)
         request = page.operation("PUT", target, body=part, content_type=content_type)
         request.operation = replace(request.operation, conditions=conditions)
         return (await self.resources.handle(request)).result
@@ -288,7 +306,7 @@ def read_fields(field: str) -> tuple[str, str, str]:
 
 def _target(container: ResourcePath, name: str) -> ResourcePath:
     """Where a file goes. Raises BadRequest, Conflict."""
-    target = tus.member(container, *name.split("/"))
+    target = member(container, *name.split("/"))
     if is_of_service(target) or auxiliary_kind(target) is not None:
         raise Conflict(WebCodes.NAME_OF_SERVER)
     return target
@@ -323,33 +341,18 @@ def _ending(result: Result, has_its_name: bool) -> Ending:  # noqa: FBT001 - of 
     return Ending.STORED if has_its_name else Ending.RENAMED
 
 
-@dataclass(frozen=True, slots=True)
-class PageUploads:
-    """Creates, continues and cancels the uploads of a person."""
+def member(container: ResourcePath, *names: str) -> ResourcePath:
+    """The document with that name in a container, or in one below it. Raises BadRequest for a name
+    that is no name."""
+    if not all(names):
+        raise BadRequest(WebCodes.FILE_NAME_EMPTY)
+    return parse_path(
+        (container + "/".join(encode_segment(name.encode()) for name in names)).encode()
+    )
 
-    endpoint: UploadsEndpoint
 
-    @route(addresses.UPLOADS, "POST")
-    async def create(self, page: PageRequest) -> Response:
-        """POST: begin an upload."""
-        return await self._answer(page, self.endpoint.create)
-
-    @route(addresses.UPLOADS + "{upload}", "HEAD")
-    async def inspect(self, page: PageRequest) -> Response:
-        """HEAD: how much has been received."""
-        return await self._answer(page, self.endpoint.inspect)
-
-    @route(addresses.UPLOADS + "{upload}", "PATCH")
-    async def append(self, page: PageRequest) -> Response:
-        """PATCH: receive more."""
-        return await self._answer(page, self.endpoint.append)
-
-    @route(addresses.UPLOADS + "{upload}", "DELETE")
-    async def cancel(self, page: PageRequest) -> Response:
-        """DELETE: give the upload up."""
-        return await self._answer(page, self.endpoint.cancel)
-
-    async def _answer(self, page: PageRequest, endpoint: Endpoint) -> Response:
-        if page.request.method != "HEAD":
-            page.check_token(None)
-        return await self.endpoint.answer(endpoint, page.request, page.identity)
+def type_of(target: ResourcePath, stated: str | None) -> str:
+    """The media type of a file: as stated, else by the end of its name."""
+    if stated and stated != _OCTETS:
+        return stated
+    return TYPES_BY_EXTENSION.get(target.rpartition(".")[2].lower(), stated or _OCTETS)

@@ -128,6 +128,7 @@ def load_templates() -> Environment:
     environment.globals["_"] = _translated  # faster than that of the extension
     environment.globals["page_language"] = lambda: current_texts().language
     environment.globals["asset_url"] = asset_url
+    environment.globals["has_asset"] = load_assets().__contains__
     return environment
 
 

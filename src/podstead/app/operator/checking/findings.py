@@ -61,6 +61,10 @@ class Code(FindingCode):
     )
     COUNT_WRONG = ("count-wrong", "--repair counts again")
     USAGE_WRONG = ("usage-wrong", "--repair counts again")
+    ROWS_ORPHANED = (
+        "rows-orphaned",
+        "They only take space; --repair sets them aside and removes them",
+    )
     ACL_UNREADABLE = (
         "acl-unreadable",
         ("Nobody has access by it. --repair sets it aside and leaves only the owner with access"),

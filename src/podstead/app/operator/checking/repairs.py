@@ -33,10 +33,12 @@ from podstead.storage.keys import KeyStorage
 from podstead.storage.open_body import whole_body
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
+    Absent,
     AtVersion,
     BlobId,
     Committed,
     DropEntry,
+    DropRow,
     Entry,
     EntryAt,
     EntryId,
@@ -49,6 +51,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+from podstead.storage.schema import SqlTable
 
 if TYPE_CHECKING:  # an optional library
     from podstead.storage.blobs.s3 import ObjectBlobs
@@ -253,6 +256,15 @@ class Repairs:
         entry = EntryId(found.entry)
         self.aside.write(found.value, code="record", where=entry)
         return await self._commit([EntryAt(entry, found.version)], records=[DropEntry(entry)])
+
+    async def drop_rows(self, table: SqlTable, storage: ResourcePath) -> bool:
+        """Set the rows of a feature aside that belong to a storage, and remove them."""
+        statement = table.select(f"WHERE {table.storage} = %s")
+        rows = await self.records.store.fetch(statement, storage)
+        content = msgspec.json.encode([dict(zip(table.columns, row, strict=True)) for row in rows])
+        self.aside.write(content, code=Code.ROWS_ORPHANED.value, where=f"{table.name} {storage}")
+        drops = [DropRow(table, table.key_of(row)) for row in rows]
+        return await self._commit([Absent(storage)], records=drops)
 
     async def index_acl(self, path: ResourcePath, version: Version, rules: Dataset) -> bool:
         """Record the rules of an ACL in the index."""

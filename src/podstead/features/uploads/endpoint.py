@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from podstead.core.errors import (
     BadRequest,
@@ -14,16 +16,22 @@ from podstead.core.errors import (
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
-from podstead.resources.uploads import UploadService, UploadState
+from podstead.features import WorkerFeature
+from podstead.features.uploads import tus
+from podstead.features.uploads.service import ResumableUploads
+from podstead.resources.uploads import UploadState
 from podstead.storage.uploads import UploadRecord
-from podstead.web import tus
-from podstead.web.authentication import AuthenticateChallenges
 from podstead.web.cors import CorsPolicy
 from podstead.web.errors import refusal
+from podstead.web.pages import addresses
 from podstead.web.pages.rendering import refusal_text
+from podstead.web.pages.request import PageRequest
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, HeaderField, Response, empty_response
-from podstead.web.routes import Access, Endpoint, Route, is_of_service
+from podstead.web.routes import Access, Endpoint, Route, is_of_service, route
+
+if TYPE_CHECKING:
+    from podstead.app.services import Services
 
 PLACE: Final = "/.uploads/"
 """Where uploads are created, each with a URL below it."""
@@ -38,24 +46,25 @@ class UploadsEndpoint:
     """Creates, continues and cancels uploads."""
 
     def __init__(
-        self,
-        *,
-        service: UploadService,
-        challenges: AuthenticateChallenges,
-        base_url: str,
-        max_bytes: int,
-        place: str = PLACE,
-        for_own_pages: bool = False,
+        self, services: Services, place: str = PLACE, *, for_own_pages: bool = False
     ) -> None:
-        """``max_bytes`` is the maximum size of a body. ``for_own_pages`` is true if only pages of
-        this server send requests, so that their Origin is no application's."""
-        self._service = service
-        self._challenges = challenges
-        self._base_url = base_url
+        """``for_own_pages`` is true if only pages of this server send requests to ``place``, so
+        that their Origin is no application's."""
+        self._services = services
+        self._base_url = services.base_url
         self._place = place
-        self._max_bytes = max_bytes
         self._for_own_pages = for_own_pages
         self._text_of = refusal_text if for_own_pages else str
+
+    @cached_property
+    def _service(self) -> ResumableUploads:
+        services = self._services
+        return ResumableUploads(
+            resources=services.resources,
+            records=services.records,
+            capacity=services.capacity,
+            max_body_bytes=services.settings.max_body_bytes,
+        )
 
     def routes(self) -> tuple[Route, ...]:
         """The routes for agents with ordinary credentials."""
@@ -78,7 +87,7 @@ class UploadsEndpoint:
             {method: self._checked(endpoint) for method, endpoint in endpoints.items()},
             Access.PUBLIC,
             CorsPolicy.REFLECTED,
-            options=tus.options(self._max_bytes),
+            options=tus.options(self._services.settings.max_body_bytes),
         )
 
     def _checked(self, endpoint: Endpoint) -> Endpoint:
@@ -100,7 +109,7 @@ class UploadsEndpoint:
                 error,
                 method=request.method,
                 accept=request.fields.get(b"accept"),
-                challenges=self._challenges,
+                challenges=self._services.challenges,
                 text_of=self._text_of,
             )
         response.headers.append(tus.VERSION_FIELD)
@@ -208,3 +217,45 @@ def _described(status: int, state: UploadState, *fields: HeaderField) -> Respons
     if state.expires_ms is not None:
         every.append(tus.expires(state.expires_ms))
     return empty_response(status, every)
+
+
+@dataclass(frozen=True, slots=True)
+class PageUploads:
+    """Creates, continues and cancels the uploads of a person."""
+
+    endpoint: UploadsEndpoint
+
+    @route(addresses.UPLOADS, "POST")
+    async def create(self, page: PageRequest) -> Response:
+        """POST: begin an upload."""
+        return await self._answer(page, self.endpoint.create)
+
+    @route(addresses.UPLOADS + "{upload}", "HEAD")
+    async def inspect(self, page: PageRequest) -> Response:
+        """HEAD: how much has been received."""
+        return await self._answer(page, self.endpoint.inspect)
+
+    @route(addresses.UPLOADS + "{upload}", "PATCH")
+    async def append(self, page: PageRequest) -> Response:
+        """PATCH: receive more."""
+        return await self._answer(page, self.endpoint.append)
+
+    @route(addresses.UPLOADS + "{upload}", "DELETE")
+    async def cancel(self, page: PageRequest) -> Response:
+        """DELETE: give the upload up."""
+        return await self._answer(page, self.endpoint.cancel)
+
+    async def _answer(self, page: PageRequest, endpoint: Endpoint) -> Response:
+        if page.request.method != "HEAD":
+            page.check_token(None)
+        return await self.endpoint.answer(endpoint, page.request, page.identity)
+
+
+class UploadsInWorker(WorkerFeature):
+    """The endpoints of applications and of the pages."""
+
+    def __init__(self, services: Services) -> None:
+        self.routes = UploadsEndpoint(services).routes()
+        self.pages = (
+            PageUploads(UploadsEndpoint(services, addresses.UPLOADS, for_own_pages=True)),
+        )

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from podstead.config import Settings
-from podstead.resources import upload_progress
 from podstead.resources import uploads as service
 from podstead.storage.sqlite import SqliteStore
 from tests.support import tus
@@ -431,9 +430,9 @@ async def test_an_upload_expires_after_a_day_without_progress(
 ) -> None:
     server = await start(clock=clock)
     upload = await created(server.alice, TARGET, 5)
-    clock.advance(upload_progress.LIFETIME_MS / 1000 - 1)
+    clock.advance(service.LIFETIME_MS / 1000 - 1)
     assert (await append(server.alice, upload, 0, b"h")).status == 204
-    clock.advance(upload_progress.LIFETIME_MS / 1000 - 1)
+    clock.advance(service.LIFETIME_MS / 1000 - 1)
     assert await offset(server.alice, upload) == 1
     clock.advance(2)
     assert (await inspect(server.alice, upload)).status == 404

@@ -9,11 +9,11 @@ from email.utils import formatdate
 from typing import Final
 
 from podstead.core.errors import BadRequest
-from podstead.core.identifiers import ResourcePath, encode_segment, is_container, parse_path
-from podstead.core.media_types import JSON_LD, TURTLE, parse_media_type
-from podstead.resources.upload_progress import Checksum
+from podstead.core.identifiers import is_container, parse_path
+from podstead.core.media_types import parse_media_type
+from podstead.features.uploads.service import Checksum
 from podstead.storage.uploads import UploadRecord
-from podstead.web.codes import WebCodes
+from podstead.web.files.uploads import member, type_of
 from podstead.web.response import HeaderField
 
 VERSION: Final = b"1.0.0"
@@ -34,19 +34,6 @@ MAX_METADATA_CHARS: Final = 8192
 _ALGORITHMS: Final = ("sha1", "sha256", "sha512")
 _KEY: Final = re.compile(r"[\x21-\x2b\x2d-\x7e]+")
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
-_OCTETS: Final = "application/octet-stream"
-
-TYPES_BY_EXTENSION: Final = {
-    "jsonld": JSON_LD,
-    "md": "text/markdown",
-    "n3": "text/n3",
-    "nq": "application/n-quads",
-    "nt": "application/n-triples",
-    "rdf": "application/rdf+xml",
-    "trig": "application/trig",
-    "ttl": TURTLE,
-}
-"""The types that browsers do not know."""
 
 
 def options(max_bytes: int) -> tuple[HeaderField, ...]:
@@ -108,23 +95,6 @@ def read_new_upload(metadata: str | None, *, size_bytes: int, base_url: str) -> 
         if_none_match=values.get("if-none-match"),
         description=metadata,
     )
-
-
-def member(container: ResourcePath, *names: str) -> ResourcePath:
-    """The document with that name in a container, or in one below it. Raises BadRequest for a name
-    that is no name."""
-    if not all(names):
-        raise BadRequest(WebCodes.FILE_NAME_EMPTY)
-    return parse_path(
-        (container + "/".join(encode_segment(name.encode()) for name in names)).encode()
-    )
-
-
-def type_of(target: ResourcePath, stated: str | None) -> str:
-    """The media type of a file: as stated, else by the end of its name."""
-    if stated and stated != _OCTETS:
-        return stated
-    return TYPES_BY_EXTENSION.get(target.rpartition(".")[2].lower(), stated or _OCTETS)
 
 
 def _read_metadata(value: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
-from podstead.resources import upload_progress
+from podstead.features.uploads import service
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from tests.support import tus
@@ -155,7 +155,7 @@ def test_an_upload_becomes_what_was_sent(
     sizes: list[int], acts: list[Act], checkpoint_bytes: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(upload_progress, "CHECKPOINT_BYTES", checkpoint_bytes)
+        patch.setattr(service, "CHECKPOINT_BYTES", checkpoint_bytes)
         asyncio.run(_upload(Path(folder) / "root", sizes, acts))
 
 
