@@ -40,7 +40,6 @@ from podstead.rdf.errors import MalformedRdf
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
-from podstead.web import tus
 from podstead.web.body import RecheckedBody
 from podstead.web.codes import WebCodes
 from podstead.web.files.content import RawContent
@@ -54,6 +53,7 @@ from podstead.web.files.documents import (
 )
 from podstead.web.files.editing import MAX_EDITED_BYTES, as_written, problem_at
 from podstead.web.files.members import MAX_SORTED, MemberLists, Sorting, kind_name
+from podstead.web.files.uploads import member, type_of
 from podstead.web.forms import FormPart, read_parts
 from podstead.web.limits import address_key
 from podstead.web.pages.addresses import shown_name
@@ -408,12 +408,12 @@ class LinkPages:
     async def _post(self, page: PageRequest, target: ResourcePath, part: FormPart) -> None:
         name = part.filename or ""
         # Of a whole folder, browsers send paths.
-        member = tus.member(target, name.rpartition("/")[2])
-        if is_of_service(member):
+        path = member(target, name.rpartition("/")[2])
+        if is_of_service(path):
             raise Conflict(WebCodes.NAME_OF_SERVER)
-        slug = member.removeprefix(target).encode()
+        slug = path.removeprefix(target).encode()
         request = page.operation(
-            "POST", target, body=part, content_type=tus.type_of(member, part.content_type)
+            "POST", target, body=part, content_type=type_of(path, part.content_type)
         )
         request.operation = replace(request.operation, slug=slug)
         await self.resources.handle(request)
@@ -443,7 +443,7 @@ class LinkPages:
     async def _replaced(self, page: PageRequest, place: Place, target: ResourcePath) -> Response:
         """Store a file in place of the document."""
         async for part in _files(page):
-            await self._put(page, target, part, "*", tus.type_of(target, part.content_type))
+            await self._put(page, target, part, "*", type_of(target, part.content_type))
             notice = Notice("file-replaced", shown_name(target))
             return self.site.see_other(place.url(_VIEW), notice)
         return self.site.see_other(place.url(_VIEW), Notice("nothing-uploaded"))
