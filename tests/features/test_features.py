@@ -38,7 +38,7 @@ OF_THE_PROVIDER = {"passkeys": ("/idp/account/passkeys", "data-passkeys")}
 """The same for features of the identity provider, with a part of its page for signing in."""
 WITHOUT_THESE = {"access_limits"}
 """Features that have none of these."""
-COMMANDS = {"importers": "import", "watch": "watch"}
+COMMANDS = {"importers": "import", "watch": "watch", "webid_tls": "cert"}
 
 
 @pytest.fixture(params=SHIPPED)

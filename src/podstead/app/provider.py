@@ -11,7 +11,6 @@ from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.adapters.audit import StoredAudit
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.one_time_passwords import PyotpPasswords
-from podstead.app.adapters.own_certificates import make_in_thread
 from podstead.app.adapters.own_resources import AccountProfiles, ClientDocumentReader
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.registration import terms_hash
@@ -21,7 +20,6 @@ from podstead.features import features
 from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.audit import AuditEvent
 from podstead.idp.authorizations import Authorizations
-from podstead.idp.certificates import CertificateKeys
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.credentials import PodTokens
 from podstead.idp.grants import ConnectedClients
@@ -126,19 +124,6 @@ class Provider:
         return AccountProfiles(base_url=self.services.base_url, resources=self.services.resources)
 
     @cached_property
-    def certificates(self) -> CertificateKeys | None:
-        """The keys of client certificates; ``None`` if the server does not accept them."""
-        if self.services.client_certificates is None:
-            return None
-        return CertificateKeys(
-            sources=self.services.profiles,
-            profiles=self.own_profiles,
-            issue=make_in_thread,
-            records=self.records,
-            audit=self.audit,
-        )
-
-    @cached_property
     def pod_tokens(self) -> PodTokens:
         return PodTokens(records=self.records, audit=self.audit)
 
@@ -192,7 +177,11 @@ class Provider:
     @cached_property
     def authorizations(self) -> Authorizations:
         return Authorizations(
-            issuer=self.issuer, records=self.records, clients=self.clients, keys=self.keys
+            issuer=self.issuer,
+            records=self.records,
+            clients=self.clients,
+            keys=self.keys,
+            extension=self.services.consent,
         )
 
     @cached_property
@@ -205,6 +194,7 @@ class Provider:
                 clients=self.clients,
                 keys=self.keys,
                 audit=self.audit,
+                extension=self.services.consent,
             ),
             status=self.token_status,
             clients=self.clients,
@@ -214,6 +204,7 @@ class Provider:
             registrations_per_hour=self.settings.registrations_per_hour,
             registration_open=not self.services.registration.is_closed,
             clock=self.services.clock,
+            description=self.services.consent.metadata if self.services.consent else {},
         )
 
     @cached_property
@@ -222,6 +213,7 @@ class Provider:
             own=self.own,
             records=self.records,
             allow_loopback=is_loopback_url(self.services.base_url),
+            extension=self.services.consent,
         )
 
     # Mail, and what operators see

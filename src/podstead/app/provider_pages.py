@@ -20,7 +20,6 @@ from podstead.web.account.account_pages import (
     IssuerPages,
     OwnAccountPages,
 )
-from podstead.web.account.certificates import CertificateCollection
 from podstead.web.account.collections import (
     Collection,
     CredentialCollection,
@@ -129,7 +128,15 @@ class ProviderPages:
             AuthorizationEndpoint(
                 site, authorizations, login, self._services.store, self._services.clock
             ),
-            InteractionPages(site, authorizations, sign_in, provider.audit, forms, has_nostr),
+            InteractionPages(
+                site,
+                authorizations,
+                sign_in,
+                provider.audit,
+                forms,
+                has_nostr,
+                self._services.consent,
+            ),
             RegistrationPages(
                 site,
                 accounts,
@@ -170,8 +177,6 @@ class ProviderPages:
             events, limit = provider.nostr.events, self._nostr_limit
             found.append(NostrKeyCollection(site, links, stated, events, limit))
             found.append(ProfileKeyCollection(site, stated, links, provider.nostr.allowed))
-        if provider.certificates is not None:
-            found.append(CertificateCollection(site, provider.certificates))
         return (
             *found,
             CredentialCollection(site, self._accounts.credentials),
@@ -245,7 +250,7 @@ class ProviderPages:
     @cached_property
     def own_account(self) -> OwnAccountPages:
         """What the pages show of a person's account."""
-        return OwnAccountPages(self.site, self.account)
+        return OwnAccountPages(self.site, self.account, self._services.consent)
 
     def _console_pages(self) -> tuple[object, ...]:
         """The console, and pages for people without a session."""

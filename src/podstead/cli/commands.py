@@ -21,7 +21,6 @@ from podstead.features import features
 _COMMANDS: Final = {
     "account": "podstead.cli.account:account",
     "backup": "podstead.cli.backup:backup",
-    "cert": "podstead.cli.cert:cert",
     "check": "podstead.cli.maintenance:check_data",
     "compact": "podstead.cli.maintenance:compact_data",
     "copy": "podstead.cli.copy:copy_place",

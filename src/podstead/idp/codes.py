@@ -25,7 +25,6 @@ class IdpCodes(ErrorCode):
     EMAIL_MISSING = "The e-mail address of the account is missing"
     PASSWORD_NOT_UNICODE = "The password is not well-formed Unicode"
     PASSWORD_MISSING = "The password of the account is missing"
-    KEY_NOT_IN_PROFILE = "The profile does not state this key; it may have been removed"
     PROFILE_ADDRESS_UNUSABLE = "The profile of this account has no usable address"
     PROFILE_ELSEWHERE = "The profile of this account is not on this server"
     REDIRECT_URI_UNKNOWN = (
@@ -67,7 +66,6 @@ class IdpCodes(ErrorCode):
     )
     INVITATION_USES = "An invitation can be used 1 to {number:,} times"
     INVITATION_DAYS = "An invitation is valid for 1 to {number:,} days"
-    TOO_MANY_PROFILE_KEYS = "A profile can have at most {number} keys; remove one first"
     NAME_TOO_LONG = "A name can have at most {number} characters"
     TOO_MANY_CREDENTIALS = (
         "An account can have at most {number} client credentials; remove one first"

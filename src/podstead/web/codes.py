@@ -46,6 +46,7 @@ class WebCodes(ErrorCode):
     NO_SUCH_ASSET = "There is no such file in this version"
     NO_SUCH_CHANGE = "There is no such kind of change"
     NO_SUCH_ROLE = "There is no such role"
+    NO_SUCH_DAY = "There is no such day; write it as in 2026-12-31"
     NO_SUCH_SESSION = "There is no such session; it may have ended"
     NO_SUCH_PAGE = "There is nothing at this address"
     NO_SUCH_ENTRY = "There is nothing with that name; it may have been removed"
@@ -69,7 +70,6 @@ class WebCodes(ErrorCode):
     NO_SUCH_OWN_POD = "You have no such pod on this server"
     WEB_ID_UNUSABLE = "Your WebID has no usable address"
     WEB_ID_IN_NO_POD = "Your WebID is in no pod"
-    OWN_KEYS_UNKNOWN = "Your profile cannot be read, so its keys are not known; repair it first"
     OWN_PROFILE_UNREADABLE = "Your profile cannot be read; repair it first"
     OWN_PROFILE_ELSEWHERE = "Your profile is not on this server"
     NO_CONTENT_OF_CONTAINER = (

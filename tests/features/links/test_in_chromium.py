@@ -52,7 +52,7 @@ def new_link(page: Page, provider: ServerProcess, path: str, kind: str, password
     page.get_by_text("Make a link", exact=True).click()
     page.get_by_label("Name, such as").fill("for the printer")
     page.get_by_label("What it lets people do").select_option(kind)
-    page.get_by_label("Last day").fill("2100-01-01")
+    page.locator("#link-until").fill("2100-01-01")
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Make the link").click()
     return page.get_by_label("Address").input_value()

@@ -40,7 +40,7 @@ class WebBrowser:
         """The status and the page; a form is sent if there are fields."""
         body = urllib.parse.urlencode(fields).encode() if fields else None
         headers = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin", "Content-Type": FORM}
-        request = urllib.request.Request(self._base_url + path, body, headers)  # noqa: S310
+        request = urllib.request.Request(self._base_url + path, body, headers)
         try:
             with self._opener.open(request, timeout=60) as answer:
                 return answer.status, answer.read().decode()
@@ -92,6 +92,7 @@ def check(servers: Sequence[ServerProcess]) -> str:
     owner = signed_in(servers[0].base_url, pod)
     link = new_link(owner, folder, kind="view", name="for the printer")
     visitors = [WebBrowser(each.base_url) for each in servers]
+    page = ""
     for visitor in visitors:
         status, page = visitor.ask(link)
         assert status == 200

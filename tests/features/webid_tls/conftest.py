@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.features.webid_tls.world import World, prepared
-from tests.http.idp_pages import conftest as idp_pages
 from tests.support.application import Start
 from tests.support.clock import FakeClock
 from tests.support.provider import Provider, running_provider
+from tests.support.provider_fixtures import browser, new_browser
 
-browser, new_browser = idp_pages.browser, idp_pages.new_browser
+__all__ = ["browser", "new_browser"]
 
 
 @pytest.fixture

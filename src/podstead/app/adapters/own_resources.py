@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # loaded for the provider only
 
 class AccountProfiles:
     """Changes the profiles of accounts: implements Profiles of :mod:`podstead.idp.nostr.links` and
-    of :mod:`podstead.idp.certificates`."""
+    of :mod:`podstead.features.webid_tls.keys`."""
 
     def __init__(self, *, base_url: str, resources: ResourceService) -> None:
         self._base_url = base_url

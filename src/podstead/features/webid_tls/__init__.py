@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from podstead.config.errors import StartRefused
 from podstead.features import Feature, WorkerFeature
@@ -12,12 +13,15 @@ from podstead.features.webid_tls.settings import WebIdTlsSettings
 if TYPE_CHECKING:  # a server without client certificates loads none of this
     from podstead.app.services import Services
     from podstead.config import Settings
+    from podstead.web.account.collections import Collection
 
 
 class WebIdTlsFeature(Feature):
     """Client certificates."""
 
     settings = WebIdTlsSettings
+    commands = {"cert": "podstead.features.webid_tls.command:cert"}
+    templates = __name__
 
     def check_settings(self, settings: Settings) -> None:
         own = settings.of(WebIdTlsSettings)
@@ -44,12 +48,14 @@ class WebIdTlsFeature(Feature):
         is_on = settings.of(WebIdTlsSettings).webid_tls
         return {"webid-tls": "clients can authenticate with certificates"} if is_on else {}
 
+    def modules(self, settings: Settings) -> Sequence[str]:
+        if not settings.of(WebIdTlsSettings).webid_tls:
+            return ()
+        names = ("presented", "verification", *(("pages",) if settings.idp else ()))
+        return [f"{__name__}.{each}" for each in names]
+
     def client_certificate_setting(self, settings: Settings) -> str | None:
         return "webid-tls" if settings.of(WebIdTlsSettings).webid_tls else None
-
-    def modules(self, settings: Settings) -> Sequence[str]:
-        names = ("presented", "verification") if settings.of(WebIdTlsSettings).webid_tls else ()
-        return [f"podstead.features.webid_tls.{each}" for each in names]
 
     def in_worker(self, services: Services) -> WorkerFeature | None:
         is_on = services.settings.of(WebIdTlsSettings).webid_tls
@@ -57,7 +63,7 @@ class WebIdTlsFeature(Feature):
 
 
 class WebIdTlsInWorker(WorkerFeature):
-    """Finds and verifies client certificates."""
+    """Finds and verifies client certificates, and manages those of accounts."""
 
     def __init__(self, services: Services) -> None:
         from podstead.features.webid_tls.presented import PresentedCertificates
@@ -77,6 +83,20 @@ class WebIdTlsInWorker(WorkerFeature):
                 allow_loopback=is_loopback_url(services.base_url),
             ),
         )
+        if services.provider is not None:
+            from podstead.features.webid_tls.pages import SECTION
+
+            self.security_sections = (SECTION,)
+        self._services = services
+
+    @cached_property
+    def account_collections(self) -> Sequence[Collection[Any]]:  # type: ignore[override]
+        provider = self._services.provider
+        if provider is None:
+            return ()
+        from podstead.features.webid_tls.pages import certificate_collection
+
+        return (certificate_collection(provider),)
 
 
 FEATURE = WebIdTlsFeature()

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from podstead.idp.sessions import OpenSession
 from podstead.web.browsers import browser_name
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import HOME, SECURITY
@@ -21,7 +20,11 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
+from podstead.web.sign_in.authorization import ClientTerms, ConsentExtension
 from podstead.web.sign_in.people import PodBrowser, PodSessions
+
+if TYPE_CHECKING:  # loaded for the provider only
+    from podstead.idp.sessions import OpenSession
 
 SHOWN_NAMES: Final = (
     N_("e-mail address changed"),
@@ -53,7 +56,6 @@ SHOWN_NAMES: Final = (
     N_("a change of the profile"),
     N_("Nostr key"),
     N_("Nostr key of your profile"),
-    N_("Client certificate"),
     N_("Client credentials"),
     N_("Token of your pod"),
 )
@@ -126,9 +128,6 @@ add_notices(
         "You can no longer sign in with this key. Requests signed with it still act as "
         "you for as long as your profile names it."
     ),
-    certificate_removed=N_(
-        "The key has been removed from your profile. Its certificate is no longer valid."
-    ),
     issuer_restored=N_("Your profile names this server as your identity provider again."),
     totp_added=N_("The authenticator app has been added."),
     totp_removed=N_("The authenticator app has been removed."),
@@ -170,6 +169,7 @@ class SecurityPage:
     site: Site
     own_account: ShownAccount | None
     sessions: PodSessions
+    consent: ConsentExtension | None = None
 
     @route(addresses.SECURITY, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -217,4 +217,7 @@ class SecurityPage:
         person = page.signed_in()
         if person.account_id is not None and self.own_account is not None:
             return await self.own_account.apps(page)
-        return self.site.page(page, "account/no_apps.html")
+        further: Mapping[str, ClientTerms] = {}
+        if self.consent is not None:
+            further = await self.consent.shown(person, ())
+        return self.site.page(page, "account/no_apps.html", further=further)

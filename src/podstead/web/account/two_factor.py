@@ -98,7 +98,7 @@ class TwoFactorPages:
         back = page.back
         return self.site.account_page(
             page,
-            "authenticator_app.html",
+            "account/authenticator_app.html",
             status=400 if wrong else 200,
             action=TWO_FACTOR if back is None else f"{TWO_FACTOR}?next={quote(back)}",
             afterwards=page.back or SECURITY,
@@ -119,5 +119,7 @@ class TwoFactorPages:
         if not page.wants_page:
             return json_response(200, {"recoveryCodes": list(codes)} if codes else {})
         if codes:
-            return self.site.account_page(page, "recovery_codes.html", codes=codes, afterwards=back)
+            return self.site.account_page(
+                page, "account/recovery_codes.html", codes=codes, afterwards=back
+            )
         return self.site.see_other(back, Notice(flash_message))

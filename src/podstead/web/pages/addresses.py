@@ -135,13 +135,15 @@ AGAIN: Final[dict[str, str]] = {
     "delete": f"{ACCOUNT}/delete",
     "credentials": f"{ACCOUNT}?view=programs#scripts",
     "nostr": f"{ACCOUNT}#nostr-keys",
-    "certificates": f"{ACCOUNT}?view=programs#certificates",
     "export": f"{ACCOUNT}?view=account#export",
     "issuer": f"{ACCOUNT}?view=account#you",
     "console": CONSOLE,
     "two-factor": TWO_FACTOR,
 }
 """The addresses that signing in again leads to, by its purpose. Features add theirs."""
+
+AGAIN_REASONS: Final[dict[str, str]] = {}
+"""What the sign-in page says about a purpose of a feature that is not how people sign in."""
 
 
 def again_url(purpose: str, afterwards: str | None = None) -> str:

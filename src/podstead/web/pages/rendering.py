@@ -317,11 +317,11 @@ class PageRenderer:
         headers: Sequence[HeaderField] = (),
         **values: object,
     ) -> Response:
-        """A page of ``templates/pods/account`` in answer to a form about the account of a person
+        """A page of ``templates/pods`` in answer to a form about the account of a person
         who is signed in. It may show a secret, and runs no script. Raises NotAuthenticated."""
         owner = page.owner()
         body = render_in_layout(
-            f"account/{template}",
+            template,
             server_name=self.server_name,
             address=addresses.SECURITY,
             language=page.texts.language,

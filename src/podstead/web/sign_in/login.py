@@ -25,7 +25,7 @@ from podstead.storage.record_store import Versioned
 from podstead.web.browsers import json_response, see_other
 from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, PasswordsDiffer, only, read_query, read_submission
-from podstead.web.pages.addresses import ACCOUNT, AGAIN, LOGIN, again_url
+from podstead.web.pages.addresses import ACCOUNT, AGAIN, AGAIN_REASONS, LOGIN, again_url
 from podstead.web.pages.cookies import Notice
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -65,6 +65,7 @@ class LoginPage:
             typed=typed or (session.account.pod if session else ""),
             action=_path(purpose, afterwards),
             again=purpose,
+            reason=None if purpose is None else AGAIN_REASONS.get(purpose),
             client=None,
             registration=not self.site.registration.is_closed and purpose is None,
             uid=None,

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from podstead.x509.certificate import Certificate, RsaKey, read_certificate
+from podstead.features.webid_tls.keys import NewKey
 
 _PUBLIC_EXPONENT = 65537
 _EARLIER_S = 300
@@ -31,8 +31,9 @@ _EARLIER_S = 300
 
 @dataclass(frozen=True, slots=True)
 class IssuedCertificate:
-    """A new certificate and its private key."""
+    """A new certificate for a WebID, and its private key."""
 
+    web_id: str
     _key: rsa.RSAPrivateKey
     _certificate: x509.Certificate
 
@@ -47,15 +48,10 @@ class IssuedCertificate:
         return self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
     @property
-    def certificate(self) -> Certificate:
-        """The content of the certificate."""
-        return read_certificate(self._certificate.public_bytes(Encoding.DER))
-
-    @property
-    def key(self) -> RsaKey:
-        """The public key."""
+    def new_key(self) -> NewKey:
+        """The public key, which the WebID's document must state."""
         numbers = self._key.public_key().public_numbers()
-        return RsaKey(numbers.n, numbers.e)
+        return NewKey(self.web_id, numbers.n, numbers.e)
 
     def key_store(self, *, name: str, password: str) -> bytes:
         """Certificate and key in one encrypted PKCS #12 file, for import into browsers and
@@ -70,15 +66,12 @@ class IssuedCertificate:
 
 
 def issue_certificate(
-    web_id: str, *, name: str, now_s: int, valid_s: int, key_bits: int
+    web_id: str, *, now_s: int, valid_s: int, key_bits: int = 2048
 ) -> IssuedCertificate:
-    """Generate a key and issue its certificate for a WebID; with 4096 bits, up to a second.
-
-    ``name`` is shown by programs that ask which certificate to use.
-    """
+    """Generate a key and issue its certificate for a WebID; with 4096 bits, up to a second."""
     key = rsa.generate_private_key(public_exponent=_PUBLIC_EXPONENT, key_size=key_bits)
     now = datetime.fromtimestamp(now_s, UTC)
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _common_name(web_id))])
     certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -94,4 +87,10 @@ def issue_certificate(
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    return IssuedCertificate(key, certificate)
+    return IssuedCertificate(web_id, key, certificate)
+
+
+def _common_name(web_id: str) -> str:
+    """The name that programs show for the certificate; X.520 limits it to 64 characters."""
+    name = web_id.partition("://")[2]
+    return name if len(name) <= 64 else f"{name[:63]}…"

@@ -1,20 +1,20 @@
-"""Creates client certificates, for the command line and the account page."""
+"""``podstead cert``: client certificates, for services and command-line tools (WebID-TLS)."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
+import click
+
 from podstead.authn.claims import is_usable_address
+from podstead.cli.output import echo, echo_lines, now_s
 from podstead.core.errors import BadRequest, Conflict, PodsteadError, StorageError
-from podstead.rdf.rsa_keys import NewKey
+from podstead.features.webid_tls.issuing import IssuedCertificate, issue_certificate
+from podstead.features.webid_tls.keys import NewKey
 from podstead.storage.files import write_private
-from podstead.x509.issuing import IssuedCertificate, issue_certificate
 
 _DAY_S = 24 * 3600
-_KEY_BITS = 2048
 _ADVICE = {
     401: "the server rejected the token, or it has expired",
     403: "the token's agent may not change the document",
@@ -26,21 +26,99 @@ _ADVICE = {
     429: "try again later",
 }
 """What the status of the response to the patch means."""
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group()
+def cert() -> None:
+    """Create client certificates with which programs authenticate (WebID-TLS)."""
+
+
+@cert.command(short_help="Create a key and a certificate for a WebID.")
+@click.option(
+    "--webid",
+    "web_id",
+    metavar="IRI",
+    required=True,
+    help="The WebID that the certificate identifies.",
+)
+@click.option(
+    "--cert",
+    "certificate",
+    metavar="FILE",
+    type=_FILE,
+    default="client-cert.pem",
+    show_default=True,
+    help="Where to write the certificate.",
+)
+@click.option(
+    "--key",
+    metavar="FILE",
+    type=_FILE,
+    default="client-key.pem",
+    show_default=True,
+    help="Where to write the private key. Only the current user can read the file.",
+)
+@click.option(
+    "--days",
+    metavar="NUMBER",
+    type=click.IntRange(1, 3650),
+    default=365,
+    show_default=True,
+    help="The number of days for which the certificate is valid.",
+)
+@click.option(
+    "--bits",
+    metavar="NUMBER",
+    type=click.IntRange(2048, 8192),
+    default=2048,
+    show_default=True,
+    help="The size of the RSA key in bits.",
+)
+@click.option(
+    "--token",
+    metavar="TOKEN",
+    envvar="PODSTEAD_TOKEN",
+    show_envvar=True,
+    help="A token of the WebID's owner, used to add the key to the profile.",
+)
+def new(  # noqa: PLR0917 - one for each option
+    web_id: str, certificate: Path, key: Path, days: int, bits: int, token: str | None
+) -> None:
+    """Create a key and a certificate for a WebID, whose profile must then state the key.
+
+    With --token, the command adds the statements to the profile with an N3 Patch. Otherwise it
+    prints them, and you add them yourself. Other processes on this machine can see options, so
+    prefer the variable PODSTEAD_TOKEN.
+    """
+    for path in (certificate, key):
+        if path.exists():
+            raise already_there(path)
+    issued = new_certificate(web_id, days=days, key_bits=bits)
+    write_files(issued, certificate=certificate, key=key)
+    echo(f"Wrote the certificate to {certificate} and the key to {key}.", err=True)
+    if token is None:
+        _print_statements(issued.new_key)
+        return
+    try:
+        asyncio.run(state_key(issued.new_key, token=token))
+    except PodsteadError:
+        _print_statements(issued.new_key)
+        raise
+    echo(f"Added the key to {issued.new_key.document}.", err=True)
+
+
+def _print_statements(new_key: NewKey) -> None:
+    echo(f"Add these statements to {new_key.document}:", err=True)
+    echo(err=True)
+    echo_lines(new_key.turtle())
 
 
 class NotStated(PodsteadError):
     """The WebID's document was not changed; the message gives the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnCertificate:
-    """A certificate for a WebID, and the key that the WebID's document must state."""
-
-    made: IssuedCertificate
-    new_key: NewKey
-
-
-def new_certificate(web_id: str, *, now_s: int, days: int, key_bits: int) -> OwnCertificate:
+def new_certificate(web_id: str, *, days: int, key_bits: int) -> IssuedCertificate:
     """Create a certificate for a WebID. Raises BadRequest for a name that is not a valid WebID."""
     if not web_id.isascii() or not is_usable_address(web_id, allow_loopback=True):
         raise BadRequest(
@@ -48,31 +126,15 @@ def new_certificate(web_id: str, *, now_s: int, days: int, key_bits: int) -> Own
             "begins with https:// (or with http:// for a server on this machine), such as "
             "https://pods.example/alice/#me."
         )
-    made = issue_certificate(
-        web_id, name=_common_name(web_id), now_s=now_s, valid_s=days * _DAY_S, key_bits=key_bits
-    )
-    return OwnCertificate(made, NewKey(web_id, made.key.modulus, made.key.exponent))
+    return issue_certificate(web_id, now_s=now_s(), valid_s=days * _DAY_S, key_bits=key_bits)
 
 
-async def make_in_thread(web_id: str, now_s: int, valid_s: int) -> IssuedCertificate:
-    """Create a certificate for the WebID of an account, in a thread."""
-    work = partial(
-        issue_certificate,
-        web_id,
-        name=_common_name(web_id),
-        now_s=now_s,
-        valid_s=valid_s,
-        key_bits=_KEY_BITS,
-    )
-    return await asyncio.to_thread(work)
-
-
-def write_files(made: IssuedCertificate, *, certificate: Path, key: Path) -> None:
+def write_files(issued: IssuedCertificate, *, certificate: Path, key: Path) -> None:
     """Write both files, readable by the current user only. Raises Conflict if one exists, and
     StorageError if one cannot be written; neither exists then."""
-    _write(key, made.key_pem)
+    _write(key, issued.key_pem)
     try:
-        _write(certificate, made.certificate_pem)
+        _write(certificate, issued.certificate_pem)
     except PodsteadError:
         key.unlink()
         raise
@@ -129,9 +191,3 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
             f"{new_key.document} was not changed: its server responded with {reply.status} "
             f"({advice})."
         )
-
-
-def _common_name(web_id: str) -> str:
-    """The name that programs show for the certificate; X.520 limits it to 64 characters."""
-    name = web_id.partition("://")[2]
-    return name if len(name) <= 64 else f"{name[:63]}…"
