@@ -88,7 +88,7 @@ add_notices(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LinkAddress:
     """What an address below ``/.links/at`` is about: a link, what to do, and where in it."""
 
     link_id: str
@@ -96,7 +96,7 @@ class Place:
     rest: str
 
     @classmethod
-    def of(cls, path: ResourcePath) -> Place:
+    def of(cls, path: ResourcePath) -> LinkAddress:
         """Raises NotFound."""
         parts = rest_of_path(path).split("/", 3)
         if not path.startswith(f"{AT}/") or len(parts) < 3 or not parts[1]:
@@ -134,7 +134,7 @@ class LinkVisitors:
         """The agent of the link; ``None`` if the link has not been opened, or cannot be used any
         more. Raises StorageError."""
         try:
-            link_id = Place.of(request.path).link_id
+            link_id = LinkAddress.of(request.path).link_id
         except NotFound:
             return None
         visit = self.cookie(request, link_id)
@@ -181,7 +181,7 @@ class LinkPages:
         """Leads to the page of the link, with the cookie. Raises RateLimited, StorageError."""
         secret = page.segment
         link_id = link_id_of(secret)
-        address = Place(link_id, _VIEW, "").url(_VIEW)
+        address = LinkAddress(link_id, _VIEW, "").url(_VIEW)
         found = await self.links.find(link_id)
         if found is None or page.request.method == "HEAD":
             return self.site.see_other(address)
@@ -193,7 +193,7 @@ class LinkPages:
     @route(AT + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotFound, ServerTrouble."""
-        place = Place.of(page.request.path)
+        place = LinkAddress.of(page.request.path)
         link = _link_of(page)
         if link is None:
             return await self._start(page, place)
@@ -210,7 +210,7 @@ class LinkPages:
     @route(AT + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Raises WrongFormToken, RateLimited, and what refuses a write."""
-        place = Place.of(page.request.path)
+        place = LinkAddress.of(page.request.path)
         link = _link_of(page)
         if link is None:
             return await self._start(page, place)
@@ -229,7 +229,7 @@ class LinkPages:
 
     # Opening
 
-    async def _start(self, page: PageRequest, place: Place) -> Response:
+    async def _start(self, page: PageRequest, place: LinkAddress) -> Response:
         """The form before a link is opened, or its answer."""
         value = self.visitors.cookie(page.request, place.link_id)
         is_known = value.startswith(_PENDING) and (
@@ -278,7 +278,7 @@ class LinkPages:
         await self._take(f"sharing-link:{found.link_id}:{network}", OPENINGS_PER_MINUTE, 60)
         await self.links.count_use(found)
         cookie = self.visitors.set_cookie(found.link_id, self.links.new_visit(found.link_id))
-        return self.site.see_other(Place(found.link_id, _VIEW, "").url(_VIEW), None, cookie)
+        return self.site.see_other(LinkAddress(found.link_id, _VIEW, "").url(_VIEW), None, cookie)
 
     async def _take(self, key: str, capacity: int, period_s: int) -> None:
         wait_s = await self.links.records.take(key, capacity=capacity, period_s=period_s)
@@ -291,7 +291,7 @@ class LinkPages:
             "links/start.html",
             status=200 if error is None else 403,
             offers_sign_in=False,
-            action=Place(found.link_id, _OPEN, "").url(_OPEN),
+            action=LinkAddress(found.link_id, _OPEN, "").url(_OPEN),
             has_password=found.link.password_hash is not None,
             error=error,
         )
@@ -320,7 +320,7 @@ class LinkPages:
     async def _shown(
         self,
         page: PageRequest,
-        place: Place,
+        place: LinkAddress,
         link: OpenLink,
         target: ResourcePath,
         *,
@@ -374,7 +374,7 @@ class LinkPages:
         return self.site.page(page, template, status=status, offers_sign_in=False, **values)
 
     async def _members(
-        self, page: PageRequest, place: Place, link: OpenLink, target: ResourcePath
+        self, page: PageRequest, place: LinkAddress, link: OpenLink, target: ResourcePath
     ) -> Mapping[str, object]:
         members, _request = await self.lists.read(page, target)
         start = page.query_text("from")
@@ -398,7 +398,7 @@ class LinkPages:
     # Changing
 
     async def _added(
-        self, page: PageRequest, place: Place, link: OpenLink, target: ResourcePath
+        self, page: PageRequest, place: LinkAddress, link: OpenLink, target: ResourcePath
     ) -> Response:
         """Store the files of a form. A name that is taken gets a random beginning, so that nobody
         learns from it what is there. Each file is told what became of it."""
@@ -428,7 +428,7 @@ class LinkPages:
         await self.resources.handle(request)
 
     async def _saved(
-        self, page: PageRequest, place: Place, link: OpenLink, target: ResourcePath
+        self, page: PageRequest, place: LinkAddress, link: OpenLink, target: ResourcePath
     ) -> Response:
         """Store an edited text."""
         sent = await page.form(max_bytes=MAX_EDITED_BYTES)
@@ -449,7 +449,9 @@ class LinkPages:
         notice = Notice("document-saved", shown_name(target))
         return self.site.see_other(place.url(_VIEW), notice)
 
-    async def _replaced(self, page: PageRequest, place: Place, target: ResourcePath) -> Response:
+    async def _replaced(
+        self, page: PageRequest, place: LinkAddress, target: ResourcePath
+    ) -> Response:
         """Store a file in place of the document."""
         async for part in _files(page):
             await self._put(page, target, part, "*", type_of(target, part.content_type))
@@ -496,7 +498,7 @@ def _link_of(page: PageRequest) -> OpenLink | None:
     return limit if isinstance(limit, OpenLink) else None
 
 
-def _crumbs(place: Place, link: OpenLink, target: ResourcePath) -> Sequence[tuple[str, str]]:
+def _crumbs(place: LinkAddress, link: OpenLink, target: ResourcePath) -> Sequence[tuple[str, str]]:
     """The names and addresses of the folders from that of the link to the resource."""
     above = [each for each in reversed(ancestors(target)) if each.startswith(link.path)]
     return [
