@@ -326,6 +326,8 @@ def made(cls: type[PodsteadError], message: str = "A sentence") -> PodsteadError
         return cls(retry_after_s=9)
     if issubclass(cls, errors.QuotaExceeded):
         return cls(used_bytes=1, limit_bytes=2, needed_bytes=3)
+    if issubclass(cls, errors.InsufficientScope):
+        return cls(message, scheme="Bearer", asks_at="http://localhost/.pages/apps")
     return cls(message)
 
 
@@ -375,7 +377,7 @@ def test_an_error_says_its_sentence_as_json_or_as_a_page(cls: type[PodsteadError
     response = answer(error)
     assert isinstance(response.body, bytes)
     told = json.loads(response.body)
-    assert (told["error"], told["message"]) == (reason, message)
+    assert (told["error"], told["message"]) == (error.known_text or reason, message)
     assert header(response, b"content-type") == b"application/json"
     page = answer(error, accept="text/html")
     assert isinstance(page.body, bytes)

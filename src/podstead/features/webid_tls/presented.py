@@ -70,7 +70,7 @@ class UnreadableForm(NotAuthenticated):
 
 
 @dataclass(frozen=True, slots=True)
-class PresentedCertificate:
+class ForwardedCertificate:
     """A certificate as received: the values of the header field, of which there must be one."""
 
     values: Sequence[bytes]
@@ -143,7 +143,7 @@ class PresentedCertificates:
 
     def of(
         self, scope: Scope, fields: HeaderFields, *, peer: str, host: str
-    ) -> PresentedCertificate | None:
+    ) -> ForwardedCertificate | None:
         """The certificate that may authenticate the request, not yet decoded; ``None`` without any.
 
         ``host`` is the requested host.
@@ -153,7 +153,7 @@ class PresentedCertificates:
             return None
         return presented
 
-    def _presented(self, scope: Scope, peer: str) -> PresentedCertificate | None:
+    def _presented(self, scope: Scope, peer: str) -> ForwardedCertificate | None:
         passed_on = self._passed_on(scope)
         if self._authorities.trusts(peer):
             return passed_on
@@ -161,12 +161,12 @@ class PresentedCertificates:
             self._warn(peer)
         return _of_connection(scope)
 
-    def _passed_on(self, scope: Scope) -> PresentedCertificate | None:
+    def _passed_on(self, scope: Scope) -> ForwardedCertificate | None:
         if self._header is None:
             return None
         values = [value.strip(b" \t") for name, value in scope["headers"] if name == self._header]
         # For a client without a certificate, proxies send an empty field or none.
-        return PresentedCertificate(values, self._form) if any(values) else None
+        return ForwardedCertificate(values, self._form) if any(values) else None
 
     def _is_of_another_site(self, fields: HeaderFields, host: str) -> bool:
         origin, site = fields.get(b"origin"), fields.get(b"sec-fetch-site")
@@ -185,6 +185,6 @@ class PresentedCertificates:
         )
 
 
-def _of_connection(scope: Scope) -> PresentedCertificate | None:
+def _of_connection(scope: Scope) -> ForwardedCertificate | None:
     pem = certificate_of_connection(scope)
-    return None if pem is None else PresentedCertificate([pem.encode("ascii")], CertificateForm.PEM)
+    return None if pem is None else ForwardedCertificate([pem.encode("ascii")], CertificateForm.PEM)
