@@ -22,6 +22,7 @@ SETTINGS = {
     "acme": ("acme-port", "8080"),
     "git": ("git-processes", "4"),
     "legacy_notifications": ("legacy-notifications-open", "true"),
+    "nostr": ("nostr-basic", "any"),
     "passkeys": ("passkey-requests-per-minute", "4"),
     "webid_tls": ("client-cert-format", "pem"),
 }

@@ -55,6 +55,7 @@ SHIPPED: Final = (
     "git",
     "importers",
     "legacy_notifications",
+    "nostr",
     "passkeys",
     "uploads",
     "previews",

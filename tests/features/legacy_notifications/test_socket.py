@@ -19,7 +19,7 @@ from podstead.storage.records import PodRemoval, Version
 from podstead.storage.sqlite import SqliteStore
 from podstead.web import websocket
 from podstead.web.websocket import MAX_PER_AGENT
-from tests.http.nostr import world as nostr_world
+from tests.features.nostr import world as nostr_world
 from tests.http.tokens import world as tokens
 from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.asgi import Client
@@ -297,6 +297,7 @@ async def test_a_proof_of_possession_authenticates_a_socket(start: Start) -> Non
         assert refused.value.status == 401
 
 
+@pytest.mark.feature("nostr")
 async def test_a_signed_event_authenticates_a_socket(start: Start) -> None:
     """A-140, A-144."""
     world = await nostr_world.prepared(start, FakeClock())

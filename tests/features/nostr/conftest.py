@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.nostr.world import World, prepared
+from tests.features.nostr.world import World, prepared
 from tests.support.application import Start
 from tests.support.clock import FakeClock
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.http.nostr.world import DOC, PLACE, TEXT, URL, World, assert_refused, prepared
+from tests.features.nostr.world import DOC, PLACE, TEXT, URL, World, assert_refused, prepared
 from tests.support.application import BASE, Start
 from tests.support.clock import FakeClock
 from tests.support.nostr import (

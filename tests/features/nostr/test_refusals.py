@@ -12,7 +12,7 @@ import pytest
 
 from podstead.config import Settings
 from podstead.storage.layout import RootLayout
-from tests.http.nostr.world import DOC, PLACE, URL, World, assert_refused, prepared
+from tests.features.nostr.world import DOC, PLACE, URL, World, assert_refused, prepared
 from tests.support.application import BASE, Start
 from tests.support.clock import FakeClock
 from tests.support.nostr import (
