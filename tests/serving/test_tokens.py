@@ -355,6 +355,7 @@ def test_a_large_body_is_hashed_on_its_way_to_the_disk(tmp_path: Path) -> None:
         assert hashlib.sha256(stored).digest() == hashlib.sha256(body).digest()
 
 
+@pytest.mark.feature("nostr")
 def test_no_part_of_an_event_is_logged_whatever_is_wrong_with_it(tmp_path: Path) -> None:
     """A-183, A-15."""
     key = NostrKey.new()
