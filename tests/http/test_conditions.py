@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from podstead.core.date_times import write_time
-from tests.http.tokens.world import DOC, URL, World, prepared
 from tests.support.application import BASE, Start, acl_turtle
 from tests.support.asgi import Answer
 from tests.support.clock import FakeClock
 from tests.support.provider import App, Page, Provider, running_provider
 from tests.support.rdf import TURTLE
 from tests.support.signing import set_to
+from tests.support.token_world import DOC, URL, World, prepared
 
 NOTES_APP = "https://notes.example/id"
 PHOTO_APP = "https://photos.example/id"

@@ -21,6 +21,7 @@ from podstead.wac.sharing.access import explain
 from podstead.wac.sharing.editing import AccessChange, as_own_rules, with_changes
 from podstead.wac.sharing.rules import (
     AUTHENTICATED,
+    CONDITION,
     EVERYONE,
     Grantee,
     agent,
@@ -212,3 +213,120 @@ def test_an_explanation_gives_the_modes_of_the_decision_and_a_reason_for_each(
         reasons = explanation.about(mode)
         assert reasons
         assert {reason.grants for reason in reasons} == {mode in explanation.modes}
+
+
+# --- ends ----------------------------------------------------------------------------------------
+
+END_MS = 1_900_000_000_000
+EARLIER_MS = 1_800_000_000_000
+ends = st.sampled_from([None, EARLIER_MS, END_MS])
+CONDITIONS = """
+@prefix access: <urn:podstead:access#>.
+<#limited> a acl:Authorization; acl:agent <{0}>; acl:accessTo <./>; acl:default <./>;
+    acl:mode acl:Read;
+    acl:condition <#app>, [ a access:PeriodCondition; access:begins 5 ], [ a ex:Weather ].
+<#app> a acl:ClientCondition; acl:client <https://app.example/id>.
+"""
+
+
+def with_conditions(document: list[Rule]) -> Graph:
+    return graph_of(f"{turtle(document)}\n{CONDITIONS.format(BOB)}", ACL_URL)
+
+
+def granted_at(graph: Graph, names: set[str], now_ms: int, *, access_to: bool) -> Modes:
+    """What plain rules grant, as the gate would decide."""
+    rules = read_rules(graph, subject_url=CONTAINER)
+    applying = rules.about_subject() if access_to else rules.about_contents()
+    plain = tuple(rule.authorization for rule in applying if rule.is_plain)
+    decided = Rules.of(plain).under(Circumstances(now_ms))
+    groups = frozenset(iri for iri in decided.groups if GROUPS[iri] & names)
+    return agent_modes(decided, Requester(frozenset(names), groups))
+
+
+@given(documents, agents, modes_strategy, ends, modes_strategy, ends)
+def test_what_is_given_until_a_time_ends_then_and_can_be_changed(
+    document: list[Rule],
+    grantee: Grantee,
+    first: Modes,
+    first_ends_ms: int | None,
+    second: Modes,
+    second_ends_ms: int | None,
+) -> None:
+    """Beside what the agent has by rules that name others; nothing of the first edit remains."""
+    before = with_conditions(document)
+    graph, names = before, {grantee.iri}
+    nothing = AccessChange(grantee, here=NO_MODES, inside=NO_MODES)
+    for modes, ends_ms in ((first, first_ends_ms), (second, second_ends_ms)):
+        change = AccessChange(grantee, here=modes, inside=modes, ends_ms=ends_ms)
+        graph = with_changes(graph, [change], acl_url=ACL_URL, subject_url=CONTAINER)
+        without = with_changes(graph, [nothing], acl_url=ACL_URL, subject_url=CONTAINER)
+        for access_to in (True, False):
+            for now_ms in (EARLIER_MS - 1, EARLIER_MS, END_MS - 1, END_MS):
+                otherwise = granted_at(without, names, now_ms, access_to=access_to)
+                given_ = modes if ends_ms is None or now_ms < ends_ms else NO_MODES
+                held = granted_at(graph, names, now_ms, access_to=access_to)
+                assert held == with_entailed(otherwise | given_)
+        assert without == with_changes(before, [nothing], acl_url=ACL_URL, subject_url=CONTAINER)
+
+
+@given(documents, agents, modes_strategy, modes_strategy)
+def test_an_edit_of_one_entry_keeps_those_with_another_end(
+    document: list[Rule], grantee: Grantee, lasting: Modes, ending: Modes
+) -> None:
+    both = [
+        AccessChange(grantee, here=lasting, inside=lasting, replaced=frozenset({None})),
+        AccessChange(grantee, ending, ending, END_MS, replaced=frozenset({END_MS})),
+    ]
+    before = with_conditions(document)
+    graph = with_changes(before, both, acl_url=ACL_URL, subject_url=CONTAINER)
+    removal = AccessChange(grantee, NO_MODES, NO_MODES, replaced=frozenset({END_MS}))
+    after = with_changes(graph, [removal], acl_url=ACL_URL, subject_url=CONTAINER)
+    assert after == with_changes(
+        with_changes(before, [removal], acl_url=ACL_URL, subject_url=CONTAINER),
+        both[:1],
+        acl_url=ACL_URL,
+        subject_url=CONTAINER,
+    )
+
+
+@given(documents, grantees, optional_modes, optional_modes, ends)
+def test_rules_with_conditions_are_kept(
+    document: list[Rule],
+    grantee: Grantee,
+    here: Modes | None,
+    inside: Modes | None,
+    ends_ms: int | None,
+) -> None:
+    before = with_conditions(document)
+    change = AccessChange(grantee, here, inside, ends_ms)
+    after = with_changes(before, [change], acl_url=ACL_URL, subject_url=CONTAINER)
+    (limited,) = (
+        rule
+        for rule in read_rules(before, subject_url=CONTAINER).special
+        if rule.name == f"{ACL_URL}#limited"
+    )
+    conditions = limited.description[CONDITION]
+    changed = {subject for subject, _, _ in before - after}
+    assert changed.isdisjoint({limited.node, *conditions})
+
+
+@given(documents)
+def test_conditions_go_along_when_rules_are_copied(document: list[Rule]) -> None:
+    """Also those with a name: without its description, a condition would not be evaluated."""
+    graph = with_conditions(document)
+    url = f"{CHILD}.acl"
+    copied = as_own_rules(graph, from_url=CONTAINER, acl_url=url, subject_url=CHILD)
+    (was,) = (
+        rule
+        for rule in read_rules(graph, subject_url=CONTAINER).rules
+        if rule.name == f"{ACL_URL}#limited"
+    )
+    (now,) = (
+        rule
+        for rule in read_rules(copied, subject_url=CHILD).rules
+        if rule.name == f"{url}#limited"
+    )
+    assert sorted(map(str, now.authorization.conditions)) == sorted(
+        map(str, was.authorization.conditions)
+    )
+    assert now.ignored_conditions == was.ignored_conditions

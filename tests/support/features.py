@@ -10,7 +10,7 @@ import pytest
 from podstead.features import LEFT_OUT_VARIABLE
 
 _FOLDER = Path(__file__).parents[1] / "features"
-LEFT_OUT = frozenset(os.environ.get(LEFT_OUT_VARIABLE, "").split(","))
+LEFT_OUT = frozenset(filter(None, os.environ.get(LEFT_OUT_VARIABLE, "").split(",")))
 
 GIT_OPTIONS = () if "git" in LEFT_OUT else ("--git",)
 """Turns git on, where a server of a test that is about something else has it, too."""

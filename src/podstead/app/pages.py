@@ -246,5 +246,6 @@ class PodPages:
                 site,
                 provider.pages.own_account if provider else None,
                 PodSessions(services.records, self._cookies),
+                services.consent,
             ),
         )

@@ -177,7 +177,11 @@ class Provider:
     @cached_property
     def authorizations(self) -> Authorizations:
         return Authorizations(
-            issuer=self.issuer, records=self.records, clients=self.clients, keys=self.keys
+            issuer=self.issuer,
+            records=self.records,
+            clients=self.clients,
+            keys=self.keys,
+            extension=self.services.consent,
         )
 
     @cached_property
@@ -190,6 +194,7 @@ class Provider:
                 clients=self.clients,
                 keys=self.keys,
                 audit=self.audit,
+                extension=self.services.consent,
             ),
             status=self.token_status,
             clients=self.clients,
@@ -199,6 +204,7 @@ class Provider:
             registrations_per_hour=self.settings.registrations_per_hour,
             registration_open=not self.services.registration.is_closed,
             clock=self.services.clock,
+            description=self.services.consent.metadata if self.services.consent else {},
         )
 
     @cached_property
@@ -207,6 +213,7 @@ class Provider:
             own=self.own,
             records=self.records,
             allow_loopback=is_loopback_url(self.services.base_url),
+            extension=self.services.consent,
         )
 
     # Mail, and what operators see

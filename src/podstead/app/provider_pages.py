@@ -128,7 +128,15 @@ class ProviderPages:
             AuthorizationEndpoint(
                 site, authorizations, login, self._services.store, self._services.clock
             ),
-            InteractionPages(site, authorizations, sign_in, provider.audit, forms, has_nostr),
+            InteractionPages(
+                site,
+                authorizations,
+                sign_in,
+                provider.audit,
+                forms,
+                has_nostr,
+                self._services.consent,
+            ),
             RegistrationPages(
                 site,
                 accounts,
@@ -242,7 +250,7 @@ class ProviderPages:
     @cached_property
     def own_account(self) -> OwnAccountPages:
         """What the pages show of a person's account."""
-        return OwnAccountPages(self.site, self.account)
+        return OwnAccountPages(self.site, self.account, self._services.consent)
 
     def _console_pages(self) -> tuple[object, ...]:
         """The console, and pages for people without a session."""

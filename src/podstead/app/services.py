@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from podstead.app.provider import Provider
     from podstead.idp.passwords import PasswordHasher
     from podstead.web.request import ClientCertificates
+    from podstead.web.sign_in.authorization import ConsentExtension
 
 
 def build_application(
@@ -419,6 +420,11 @@ class Services:
     def bundler(self) -> RepositoryBundler | None:
         """What archives of pods contain besides the resources."""
         return next((each.bundler for each in self.features if each.bundler is not None), None)
+
+    @cached_property
+    def consent(self) -> ConsentExtension | None:
+        """What people decide on the consent page besides the scopes."""
+        return next((each.consent for each in self.features if each.consent is not None), None)
 
     # New pods
 

@@ -18,10 +18,12 @@ from podstead.cli.output import (
 from podstead.cli.running import Output, in_root, on_root, on_settings
 from podstead.config import Settings
 from podstead.config.value_types import BASE_URL
+from podstead.features import credential_options, credential_records
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.administration import DataRoot
-    from podstead.idp.records import Account
+    from podstead.idp.records import Account, ClientCredential
+    from podstead.storage.records import Record
 
 
 @click.group()
@@ -235,14 +237,20 @@ async def free_name(root: DataRoot, pods: Sequence[str]) -> Output:
 @account.command(short_help="Create client credentials for a script.")
 @click.argument("name")
 @click.option("--label", metavar="TEXT", default="", help="A description to show to the owner.")
+@credential_options
 @on_root()
-async def credentials(root: DataRoot, name: str, label: str) -> Output:
+async def credentials(root: DataRoot, name: str, label: str, **options: object) -> Output:
     """Create an id and a secret with which a script obtains tokens for the account NAME.
 
     The secret is shown only once. The script sends both to the token endpoint, with the grant type
     client_credentials.
     """
-    made = await root.provider.credentials.create(await root.accounts.find(name), name=label)
+
+    async def joined(credential: ClientCredential) -> Sequence[Record]:
+        return await credential_records(root.records, credential, options)
+
+    account = await root.accounts.find(name)
+    made = await root.provider.credentials.create(account, name=label, joined=joined)
     fields = {
         "id": made.credential.credential_id,
         "secret": made.secret,

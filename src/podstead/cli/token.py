@@ -12,6 +12,7 @@ from podstead.cli.output import json_option, now_s, table_lines, time_text
 from podstead.cli.running import Output, in_root, on_root, on_settings
 from podstead.config import Settings
 from podstead.core.messages import counted
+from podstead.features import credential_options
 from podstead.storage.records import TokenRecord
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
@@ -30,10 +31,11 @@ def token() -> None:
 
 @token.command("create", short_help="Create another token for a pod's owner.")
 @click.argument("pod")
+@credential_options
 @on_root(root_options, _create_options, json_option)
-async def create_token(root: DataRoot, pod: str) -> Output:
+async def create_token(root: DataRoot, pod: str, **options: object) -> Output:
     """Create another token for the owner of POD and print it on a line of its own."""
-    issued = await root.tokens.create(pod)
+    issued = await root.tokens.create(pod, options)
     return Output({"token": issued.token, **_as_json(issued.record, now_s())}, [issued.token])
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, util
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:  # for annotations only: whatever imports this module is below most of these
     from podstead.app.operator.backup import RunningBackup
@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
     from podstead.core.identity import IdentityRefinement
+    from podstead.idp.records import ClientCredential
     from podstead.idp.sign_in_methods import SignInMethod
     from podstead.notifications.channels import ChannelHandler
     from podstead.resources.committer import WriteExtension, WriteObserver
@@ -37,7 +38,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.storage.layout import RootLayout
     from podstead.storage.protocol import Store
     from podstead.storage.record_store import RecordStore
-    from podstead.storage.records import Record
+    from podstead.storage.records import Record, TokenRecord
     from podstead.storage.schema import Schema
     from podstead.wac.gate import AccessRestriction
     from podstead.web.account.collections import Collection
@@ -47,7 +48,12 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.request import ClientCertificates
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
+    from podstead.web.sign_in.authorization import ConsentExtension
     from podstead.web.sign_in.browser_sign_in import SignInForm
+
+C = TypeVar("C", bound=Callable[..., object])
+CommandOption = Callable[[Any], Any]
+"""What :func:`click.option` returns."""
 
 SHIPPED: Final = (
     "access_limits",
@@ -57,8 +63,8 @@ SHIPPED: Final = (
     "legacy_notifications",
     "nostr",
     "passkeys",
-    "uploads",
     "previews",
+    "uploads",
     "watch",
     "webhooks",
     "webid_tls",
@@ -226,6 +232,9 @@ class WorkerFeature:
     restriction: AccessRestriction | None = None
     """Restricts what access rules grant to a request."""
 
+    consent: ConsentExtension | None = None
+    """Adds to the consent page, and to what clients may ask for; there can be one."""
+
     bundler: RepositoryBundler | None = None
     """What the archives of pods contain besides the resources."""
 
@@ -295,6 +304,20 @@ class Feature:
         """What obtains the certificate; the data root is there. Raises StartRefused."""
         raise NotImplementedError
 
+    def credential_options(self) -> Sequence[CommandOption]:
+        """Options of the commands that create simple tokens and client credentials."""
+        return ()
+
+    async def credential_records(
+        self,
+        records: RecordStore,
+        credential: TokenRecord | ClientCredential,
+        options: Mapping[str, object],
+    ) -> Sequence[Record]:
+        """What is stored with a new credential for the values of these options, by their names.
+        Raises BadRequest."""
+        return ()
+
     def modules(self, settings: Settings) -> Sequence[str]:
         """The modules that a worker with these settings uses and does not load by itself when its
         objects are made."""
@@ -340,6 +363,26 @@ def client_certificate_setting(settings: Settings) -> str | None:
 def folders() -> Sequence[DataFolder]:
     """The folders of all features."""
     return [each.folder for each in features() if each.folder is not None]
+
+
+def credential_options(command: C) -> C:
+    """Add the options of all features to a command that creates a credential."""
+    for feature in features():
+        for option in reversed(feature.credential_options()):
+            option(command)
+    return command
+
+
+async def credential_records(
+    records: RecordStore,
+    credential: TokenRecord | ClientCredential,
+    options: Mapping[str, object],
+) -> Sequence[Record]:
+    """What all features store with a new credential. Raises BadRequest."""
+    found: list[Record] = []
+    for feature in features():
+        found += await feature.credential_records(records, credential, options)
+    return found
 
 
 def container_hooks(records: RecordStore) -> Sequence[ContainerHook]:

@@ -10,7 +10,7 @@ import hmac
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -37,6 +37,7 @@ from podstead.idp.records import (
     ACCOUNTS,
     INTERACTIONS,
     Account,
+    AuthorizationRequest,
     BrowserSession,
     Client,
     Interaction,
@@ -72,6 +73,31 @@ class InteractionRequired:
 
 
 Next = AuthorizationReply | InteractionRequired
+
+
+class UnusableDetails(Exception):
+    """What a client asks for is not understood; ``str()`` is a sentence for its developers."""
+
+
+class AuthorizationExtension(Protocol):
+    """Lets clients ask for something besides the scopes, such as by ``authorization_details`` (RFC
+    9396), and people answer on the consent page."""
+
+    metadata: Mapping[str, object]
+    """Members of the discovery document."""
+
+    def asked(self, parameters: Parameters, client: Client) -> str | None:
+        """What an authorization request asks for, to be stored with it; ``None`` for nothing
+        special. Raises UnusableDetails."""
+
+    async def is_settled(
+        self, account: Account, client: Client, request: AuthorizationRequest, *, consented: bool
+    ) -> bool:
+        """Whether the person need not be asked, as far as this is concerned. ``consented`` means
+        that they have consented to the client before."""
+
+    async def token_members(self, web_id: str, client_id: str) -> Mapping[str, object]:
+        """Members of token responses and of introspection about what the client was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +163,10 @@ class Authorizations:
         records: RecordStore,
         clients: ClientDirectory,
         keys: ProviderKeys,
+        extension: AuthorizationExtension | None = None,
     ) -> None:
         self._issuer = issuer
+        self._extension = extension
         self._replies = Replies(issuer)
         self._records = records
         self._clients = clients
@@ -161,6 +189,7 @@ class Authorizations:
             raise unusable_client(client_id)
         try:
             request = check_authorization_request(parameters, client)
+            request = self._with_details(request, parameters, client)
         except RefusedRequest as refusal:
             reply = self._replies.refusal(refusal.reply, refusal.error, refusal.description)
             return await self._unless_unknown(reply, client, session)
@@ -239,13 +268,18 @@ class Authorizations:
         return verified
 
     async def consented(
-        self, pending: PendingAuthorization, *, may_state_identity: bool = False
+        self,
+        pending: PendingAuthorization,
+        *,
+        may_state_identity: bool = False,
+        records: Sequence[Record] = (),
     ) -> None:
         """Record that the person agreed on the page; ``may_state_identity`` if they also allowed
-        the application to change who can act as them. Raises BadRequest."""
+        the application to change who can act as them. ``records`` are stored with it. Raises
+        BadRequest."""
         if pending.interaction.account_id is None:
             raise BadRequest(IdpCodes.SIGN_IN_FIRST)
-        await self._replace(pending, consented=True, may_state_identity=may_state_identity)
+        await self._replace(pending, records, consented=True, may_state_identity=may_state_identity)
 
     async def aborted(self, pending: PendingAuthorization) -> AuthorizationReply:
         """Finish the interaction because the person declined."""
@@ -329,7 +363,29 @@ class Authorizations:
         consent = None
         if identifies_client(redirect_uri, client):
             consent = await self._consents.find(interaction.account_id, client, redirect_uri)
-        return stage_of(interaction, consent)
+        stage = stage_of(interaction, consent)
+        if stage is not Stage.DONE or interaction.consented or self._extension is None:
+            return stage
+        account = await self._account(interaction.account_id)
+        if account is None or await self._extension.is_settled(
+            account, client, interaction.request, consented=consent is not None
+        ):
+            return stage
+        return Stage.CONSENT
+
+    def _with_details(
+        self, request: AuthorizationRequest, parameters: Parameters, client: Client
+    ) -> AuthorizationRequest:
+        if self._extension is None:
+            return request
+        try:
+            details = self._extension.asked(parameters, client)
+        except UnusableDetails as error:
+            reply = ReplyAddress(request.redirect_uri, request.response_mode, request.state)
+            raise RefusedRequest(
+                "invalid_authorization_details", str(error), reply=reply
+            ) from error
+        return msgspec.structs.replace(request, details=details)
 
     async def _unless_unknown(
         self, reply: AuthorizationReply, client: Client, session: BrowserSession | None
@@ -347,10 +403,12 @@ class Authorizations:
         stored = await self._records.read(ACCOUNTS, account_id)
         return None if stored is None else stored.value
 
-    async def _replace(self, pending: PendingAuthorization, **changes: object) -> None:
+    async def _replace(
+        self, pending: PendingAuthorization, records: Sequence[Record] = (), **changes: object
+    ) -> None:
         changed = msgspec.structs.replace(pending.interaction, **changes)
         await self._commit(
-            [INTERACTIONS.replace(pending.stored, changed)], [pending.stored.unchanged]
+            [INTERACTIONS.replace(pending.stored, changed), *records], [pending.stored.unchanged]
         )
 
     async def _commit(

@@ -12,6 +12,8 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, unquote_plus, urlsplit
 
+import msgspec
+
 from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.records import Client
 from podstead.jose.tokens import Json
@@ -160,6 +162,9 @@ class ClientMetadata:
     client_name: str | None
     client_uri: str | None
     post_logout_redirect_uris: tuple[str, ...]
+    details: str | None = None
+    """The member ``authorization_details``, which says what the client asks for (RFC 9396), as
+    JSON."""
 
 
 def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -> ClientMetadata:
@@ -197,6 +202,7 @@ def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -
         client_name=_display_text(sent, "client_name"),
         client_uri=_display_text(sent, "client_uri"),
         post_logout_redirect_uris=post_logout,
+        details=_details(sent),
     )
 
 
@@ -241,6 +247,7 @@ def client_of(
         secret_hash=secret_hash,
         registration_token_hash=registration_token_hash,
         issued_s=issued_s,
+        details=metadata.details,
     )
 
 
@@ -263,9 +270,12 @@ def registered_metadata(client: Client) -> Json:
             metadata[name] = value
     if client.post_logout_redirect_uris:
         metadata["post_logout_redirect_uris"] = list(client.post_logout_redirect_uris)
+    if client.details is not None:
+        metadata["authorization_details"] = msgspec.json.decode(client.details)
     return metadata
 
 
+_MAX_DETAILS_CHARACTERS: Final = 4096
 _BAD_REDIRECT: Final = "invalid_redirect_uri"
 
 
@@ -303,6 +313,16 @@ def _word(sent: Json, name: str, allowed: tuple[str, ...], default: str) -> str:
     if value not in allowed:
         raise UnusableMetadata(f"{name} must be one of {', '.join(allowed)}")
     return str(value)
+
+
+def _details(sent: Json) -> str | None:
+    value = sent.get("authorization_details")
+    if value is None:
+        return None
+    text = msgspec.json.encode(value).decode()
+    if not isinstance(value, list) or len(text) > _MAX_DETAILS_CHARACTERS:
+        raise UnusableMetadata("authorization_details must be a short list of objects")
+    return text
 
 
 def _display_text(sent: Json, name: str) -> str | None:

@@ -8,7 +8,7 @@ become invalid.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,9 @@ MAX_PER_ACCOUNT: Final = 100
 MAX_NAME_CHARACTERS: Final = 100
 _ID_BYTES: Final = 16
 _SECRET_BYTES: Final = 32
+
+RecordsOfCredential = Callable[[ClientCredential], Awaitable[Sequence[Record]]]
+"""What is stored together with new client credentials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,10 @@ class ClientCredentials:
         name: str = "",
         web_id: str | None = None,
         source: RequestSource = OPERATOR,
+        joined: RecordsOfCredential | None = None,
     ) -> NewCredential:
-        """Create credentials that act as the account's WebID; ``name`` is a label for people.
+        """Create credentials that act as the account's WebID; ``name`` is a label for people, and
+        ``joined`` gives what is stored with them.
 
         Raises BadRequest for another WebID or a name that is too long, Conflict if there are too
         many, Overloaded if the account has changed meanwhile.
@@ -75,7 +80,8 @@ class ClientCredentials:
         )
         record = CREDENTIALS.put(credential.credential_id, credential, owner=value.account_id)
         noted = await self._noting(AuditEvent.CREDENTIAL_CREATED, credential, source)
-        await self._records.commit([record, *noted], [account.unchanged])
+        further = () if joined is None else await joined(credential)
+        await self._records.commit([record, *further, *noted], [account.unchanged])
         self._audit.note(
             AuditEvent.CREDENTIAL_CREATED,
             account_id=value.account_id,

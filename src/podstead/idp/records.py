@@ -125,6 +125,8 @@ class AuthorizationRequest(msgspec.Struct, frozen=True):
     max_age_s: int | None = None
     login_hint: str | None = None
     dpop_jkt: str | None = None
+    details: str | None = None
+    """What the client asks for besides the scopes (:class:`AuthorizationExtension`), as JSON."""
 
 
 class VerifiedFactor(msgspec.Struct, frozen=True):
@@ -186,6 +188,8 @@ class Client(msgspec.Struct, frozen=True):
     secret_hash: str | None = None
     registration_token_hash: str | None = None
     issued_s: int = 0
+    details: str | None = None
+    """The member ``authorization_details`` of its metadata, as JSON."""
 
 
 class Consent(msgspec.Struct, frozen=True):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from podstead.authn.claims import AUDIENCE, CommonClaims, TokenClaims, same_issuer
@@ -69,9 +70,11 @@ def userinfo_url(issuer: str) -> str:
     return issuer + USERINFO_PATH
 
 
-def provider_description(issuer: str, *, registration_open: bool) -> Json:
+def provider_description(
+    issuer: str, *, registration_open: bool, further: Mapping[str, object] = MappingProxyType({})
+) -> Json:
     """The discovery document of the provider ``issuer``; ``registration_open`` if people may create
-    accounts."""
+    accounts, and ``further`` are members of features."""
     prompts = PROMPTS - {"none"} if registration_open else PROMPTS - {"none", "create"}
     return {
         "issuer": issuer,
@@ -114,6 +117,7 @@ def provider_description(issuer: str, *, registration_open: bool) -> Json:
         "request_parameter_supported": False,
         "request_uri_parameter_supported": False,
         "solid_oidc_supported": "https://solidproject.org/TR/solid-oidc",
+        **further,
     }
 
 
@@ -145,6 +149,7 @@ class TokenIssuer:
             "token_type": "Bearer" if subject.jkt is None else "DPoP",
             "expires_in": ACCESS_TOKEN_S,
             "scope": " ".join(subject.scopes),
+            **subject.members,
         }
         if "openid" in subject.scopes:
             body["id_token"] = self._id_token(subject, client, access_token)

@@ -19,6 +19,7 @@ from podstead.authn.claims import (
     same_issuer,
 )
 from podstead.idp.audit import Audit
+from podstead.idp.authorizations import AuthorizationExtension
 from podstead.idp.client_metadata import PresentedClient, UnreadableClient, presented_client
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.keys import ProviderKeys
@@ -67,12 +68,14 @@ class TokenService:
         clients: ClientDirectory,
         keys: ProviderKeys,
         audit: Audit,
+        extension: AuthorizationExtension | None = None,
     ) -> None:
         self._issuer = issuer
         self._records = records
         self._clients = clients
         self._keys = keys
         self._audit = audit
+        self._extension = extension
 
     async def respond(
         self, form: Parameters, *, authorization: str | None, jkt: str | None
@@ -136,7 +139,11 @@ class TokenService:
                 account_id = account_id or credential.account_id
         if account_id is not None:
             account = await self._account(account_id)
-        return TokenRequestRecords(client, credential, code, refresh_token, grant, account)
+        members = {}
+        if self._extension is not None and account is not None and client is not None:
+            web_id = account.web_id if credential is None else credential.web_id
+            members = dict(await self._extension.token_members(web_id, client.client_id))
+        return TokenRequestRecords(client, credential, code, refresh_token, grant, account, members)
 
     async def _credential(self, client_id: str) -> ClientCredential | None:
         stored = await self._records.read(CREDENTIALS, client_id)
@@ -195,10 +202,12 @@ class TokenStatus:
         own: OwnTokens,
         records: RecordStore,
         allow_loopback: bool,
+        extension: AuthorizationExtension | None = None,
     ) -> None:
         self._own = own
         self._records = records
         self._allow_loopback = allow_loopback
+        self._extension = extension
 
     async def introspect(self, text: str, client: Client) -> dict[str, object]:
         """What a client may learn about a token (RFC 7662 section 2.2)."""
@@ -212,7 +221,8 @@ class TokenStatus:
             claims = access.token.claims
             kind = "Bearer" if access.claims.thumbprint is None else "DPoP"
             stated = {name: claims[name] for name in names if name in claims}
-            return {"active": True, "token_type": kind, **stated}
+            members = await self._members(claim_text(claims, "webid"), client)
+            return {"active": True, "token_type": kind, **stated, **members}
         refresh = await self._refresh_token(text)
         if refresh is None or refresh.value.client_id != client.client_id:
             return INACTIVE
@@ -227,7 +237,13 @@ class TokenStatus:
             "webid": grant.web_id,
             "iss": self._own.issuer,
             "exp": (refresh.expires_ms or 0) // 1000,
+            **await self._members(grant.web_id, client),
         }
+
+    async def _members(self, web_id: str | None, client: Client) -> Mapping[str, object]:
+        if self._extension is None or web_id is None:
+            return {}
+        return await self._extension.token_members(web_id, client.client_id)
 
     async def revoke(self, text: str, client: Client) -> None:
         """Revoke one of the client's tokens; a refresh token together with all tokens of its grant

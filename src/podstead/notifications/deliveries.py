@@ -24,7 +24,7 @@ from podstead.core.clock import Clock
 from podstead.core.errors import AccessDenied, NotAuthenticated, ServerTrouble
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.messages import Activity, Notification
-from podstead.notifications.readers import ReadCheck, Readers, Subscriber, View
+from podstead.notifications.readers import ReadCheck, Readers, Subscriber, TopicView
 from podstead.storage.records import Metadata
 
 logger = logging.getLogger("podstead.notifications")
@@ -318,7 +318,7 @@ class Deliveries:
                 if told % _SENDS_AT_ONCE == 0:
                     await asyncio.sleep(0)
 
-    async def _verdicts(self, view: View) -> dict[Subscriber, ReadCheck]:
+    async def _verdicts(self, view: TopicView) -> dict[Subscriber, ReadCheck]:
         """A decision for each subscriber; later watches do not get the notification."""
         now_ms = self._with.clock.now_ms()
         for_all = await view.may_read(_PUBLIC)

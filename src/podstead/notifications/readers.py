@@ -149,7 +149,7 @@ class ReadCheck(Enum):
     EXPIRED = "the credential is no longer valid"
 
 
-class View:
+class TopicView:
     """The rules that apply to one topic at one notification."""
 
     def __init__(
@@ -227,7 +227,7 @@ class Readers:
         )
         return grant.until_ms
 
-    async def view(self, notification: Notification) -> View:
+    async def view(self, notification: Notification) -> TopicView:
         """The rules that decide who receives a notification."""
         topic, gate = notification.topic, self._gate
         paths = paths_to_read(topic)
@@ -236,4 +236,4 @@ class Readers:
         if former.rules:
             rules = RestoredRules(self._store, former.rules)
             gate, snapshot = gate.over(rules), rules.restored(snapshot, paths)
-        return View(gate, self._identity_status, topic, snapshot, former)
+        return TopicView(gate, self._identity_status, topic, snapshot, former)

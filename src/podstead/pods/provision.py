@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -203,8 +203,16 @@ class PodProvisioner:
                 yield from index_changes(put.path, None, after)
 
 
+RecordsOfToken = Callable[[TokenRecord], Awaitable[Sequence[Record]]]
+"""What is stored together with a new token."""
+
+
 async def issue_and_record(
-    policy: TokenPolicy, *, pod: PodRecord, records: RecordStore
+    policy: TokenPolicy,
+    *,
+    pod: PodRecord,
+    records: RecordStore,
+    joined: RecordsOfToken | None = None,
 ) -> IssuedToken:
     """Issue and record another token for an existing pod (A-31)."""
     issued = issue_token(
@@ -214,6 +222,7 @@ async def issue_and_record(
         now_ms=records.now_ms(),
         randomness=records.randomness,
     )
-    if not await records.try_commit([issued.record]):
+    further = () if joined is None else await joined(issued.record)
+    if not await records.try_commit([issued.record, *further]):
         raise StorageError("The token could not be recorded")
     return issued

@@ -157,6 +157,7 @@ def _iri(term: Iri, renamed: Callable[[str], str]) -> Iri:
 
 
 _OF_SUBJECT: Final = frozenset({vocab.ACL_ACCESS_TO, vocab.ACL_DEFAULT})
+_GROUPS: Final = frozenset({vocab.ACL_AGENT_GROUP, vocab.ACL_CLIENT_GROUP, vocab.ACL_ISSUER_GROUP})
 
 _Term = TypeVar("_Term", bound=Iri | BlankNode | Literal)
 _NewIri = Callable[[str], str]
@@ -194,7 +195,7 @@ async def relocated_rules(
     def new_object(predicate: str, iri: str) -> str:
         if predicate in _OF_SUBJECT and canonical_url(iri) == subject:
             return new_subject
-        if predicate == vocab.ACL_AGENT_GROUP and tree is not None:
+        if predicate in _GROUPS and tree is not None:
             return _below(iri, *tree)
         return _in_documents(iri, own)
 

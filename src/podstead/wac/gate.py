@@ -80,6 +80,16 @@ class _MemoizedLookups:
         return self._known[storage]
 
 
+class _Moment:
+    """A clock that stands still."""
+
+    def __init__(self, at_ms: int) -> None:
+        self._at_ms = at_ms
+
+    def now_ms(self) -> int:
+        return self._at_ms
+
+
 class GrantedAccess(Value):
     """What the agent (``user``) and everyone (``public``) may do with the target of a request.
 
@@ -199,10 +209,12 @@ class Gate:
         other._group_acls = self._group_acls
         return other
 
-    def for_many(self, source: DocumentSource) -> Gate:
-        """As :meth:`over`, for many decisions about a few resources at one moment: their rules and
-        owners are looked up once."""
+    def for_many(self, source: DocumentSource, *, at_ms: int | None = None) -> Gate:
+        """As :meth:`over`, for many decisions about a few resources at one moment, by default now:
+        their rules and owners are looked up once."""
         other = self.over(source)
+        if at_ms is not None:
+            other._clock = _Moment(at_ms)  # noqa: SLF001 - of this class
         once = _MemoizedLookups(other._acls, self._owners)  # noqa: SLF001 - of this class
         other._acls = other._owners = once  # noqa: SLF001 - of this class
         return other

@@ -46,6 +46,7 @@ class WebCodes(ErrorCode):
     NO_SUCH_ASSET = "There is no such file in this version"
     NO_SUCH_CHANGE = "There is no such kind of change"
     NO_SUCH_ROLE = "There is no such role"
+    NO_SUCH_DAY = "There is no such day; write it as in 2026-12-31"
     NO_SUCH_SESSION = "There is no such session; it may have ended"
     NO_SUCH_PAGE = "There is nothing at this address"
     NO_SUCH_ENTRY = "There is nothing with that name; it may have been removed"

@@ -19,8 +19,8 @@ from podstead.storage.records import PodRemoval, Version
 from podstead.storage.sqlite import SqliteStore
 from podstead.web import websocket
 from podstead.web.websocket import MAX_PER_AGENT
-from tests.features.nostr import world as nostr_world
-from tests.http.tokens import world as tokens
+from tests.support import nostr_world
+from tests.support import token_world as tokens
 from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.asgi import Client
 from tests.support.asgi_sockets import Closed, Refused, Socket, connected

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.features.nostr.world import World, prepared
 from tests.support.application import Start
 from tests.support.clock import FakeClock
+from tests.support.nostr_world import World, prepared
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from tests.features.nostr.world import DOC, PLACE, TEXT, URL, World, assert_refused, prepared
 from tests.support.application import BASE, Start
 from tests.support.clock import FakeClock
 from tests.support.nostr import (
@@ -20,6 +19,7 @@ from tests.support.nostr import (
     with_tag,
     without_tag,
 )
+from tests.support.nostr_world import DOC, PLACE, TEXT, URL, World, assert_refused, prepared
 from tests.support.rdf import TURTLE
 
 

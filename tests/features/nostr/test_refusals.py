@@ -12,7 +12,6 @@ import pytest
 
 from podstead.config import Settings
 from podstead.storage.layout import RootLayout
-from tests.features.nostr.world import DOC, PLACE, URL, World, assert_refused, prepared
 from tests.support.application import BASE, Start
 from tests.support.clock import FakeClock
 from tests.support.nostr import (
@@ -26,6 +25,7 @@ from tests.support.nostr import (
     with_tag,
     without_tag,
 )
+from tests.support.nostr_world import DOC, PLACE, URL, World, assert_refused, prepared
 from tests.support.rdf import TURTLE
 
 KIND = "The event has the wrong kind"

@@ -16,7 +16,7 @@ from podstead.app.operator.data_root import opened_store
 from podstead.config import Settings
 from podstead.core.date_times import write_time
 from podstead.notifications.messages import Notification
-from podstead.notifications.readers import Readers, View
+from podstead.notifications.readers import Readers, TopicView
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import BASE, Server, Start, acl_turtle, running
 from tests.support.asgi import Client
@@ -131,7 +131,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """A worker that looks at no right to read before the event is set."""
     is_free, view = asyncio.Event(), Readers.view
 
-    async def delayed_view(readers: Readers, notification: Notification) -> View:
+    async def delayed_view(readers: Readers, notification: Notification) -> TopicView:
         await is_free.wait()
         return await view(readers, notification)
 

@@ -443,3 +443,78 @@ async def test_a_request_on_home_is_not_among_what_happened_too(
     assert "sea.txt" in recent
     assert "inbox" not in recent
     assert "inbox" in words(await alice.get("/.pages/activity"))
+
+
+# --- ends and conditions -------------------------------------------------------------------------
+
+
+async def test_access_is_given_until_a_day_and_the_end_is_changed(
+    photos: Server, alice: Browser
+) -> None:
+    preview = await give(alice, "bob", scope="both", until="2999-12-04")
+    assert "No access Can view, until Dec 4, 2999" in words(preview)
+    shown = await save(alice, preview)
+    assert "bob can view, until Dec 4, 2999." in words(shown)
+    rules = await photos.alice.get(f"{FOLDER}.acl")
+    assert '"2999-12-05T00:00:00.000Z"' in rules.text
+    assert (await photos.bob.get(PHOTO)).status == 200
+    fields = entry_fields(shown, photos.bob_web_id) | {"change": "set", "role": "edit"}
+    assert fields["until"] == "2999-12-04"
+    preview = await alice.post(SHARE, fields)
+    assert "Can view, until Dec 4, 2999 Can edit, until Dec 4, 2999" in words(preview)
+    preview = await alice.post(SHARE, {**fields, "until": ""})
+    shown = await save(alice, preview)
+    assert "bob can edit." in words(shown)
+    assert "2999" not in (await photos.alice.get(f"{FOLDER}.acl")).text
+    german = await alice.post(
+        SHARE, {**entry_fields(shown, photos.bob_web_id), "change": "set", "until": "2999-12-04"}
+    )
+    assert german.status == 200
+
+
+@pytest.mark.parametrize("until", ["tomorrow", "2001-02-03", "2999-02-30"])
+async def test_a_day_that_is_none_or_has_passed_is_refused(
+    photos: Server, alice: Browser, until: str
+) -> None:
+    assert (await give(alice, "bob", until=until)).status == 400
+    assert (await photos.alice.get(f"{FOLDER}.acl")).status == 404
+
+
+async def test_conditions_are_shown_in_words_and_kept(photos: Server, alice: Browser) -> None:
+    conditions = (
+        "[ a acl:ClientCondition; acl:client <https://app.example/id> ], "
+        "[ a acl:IssuerCondition; acl:issuer <https://idp.example> ], "
+        "[ a <urn:podstead:access#PeriodCondition>; <urn:podstead:access#ends> "
+        '"2999-12-04T18:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> ]'
+    )
+    rule = f"acl:agent <{photos.bob_web_id}>; acl:condition {conditions}"
+    await photos.put_acl(FOLDER, (rule, "Read"))
+    page = words(await alice.get(SHARE))
+    assert "only through these applications: https://app.example/id" in page
+    assert "only for people of these identity providers: https://idp.example" in page
+    assert "until Dec 4, 2999, 6:00" in page
+    assert "does not know" not in page
+    await save(alice, await give(alice, "", kind="everyone"))
+    rules = (await photos.alice.get(f"{FOLDER}.acl")).text
+    assert "ClientCondition" in rules
+    assert "IssuerCondition" in rules
+    why = await alice.get(f"/.pages/why{FOLDER}?ask=yes&kind=person&who={photos.bob_web_id}")
+    assert why.status == 200
+
+
+async def test_a_condition_that_is_not_evaluated_is_warned_of(
+    photos: Server, alice: Browser
+) -> None:
+    rule = "acl:agentClass foaf:Agent; acl:condition [ a <https://example.org/Weather> ]"
+    await photos.put_acl(FOLDER, (rule, "Read"))
+    page = words(await alice.get(SHARE))
+    assert "does not know, and applies without it: https://example.org/Weather." in page
+    assert (await photos.public.get(FOLDER)).status == 200
+
+
+async def test_why_names_the_condition_that_does_not_hold(photos: Server, alice: Browser) -> None:
+    condition = "[ a acl:ClientCondition; acl:client <https://app.example/id> ]"
+    await photos.put_acl(FOLDER, (f"acl:agentClass foaf:Agent; acl:condition {condition}", "Read"))
+    page = words(await alice.get(f"/.pages/why{FOLDER}?ask=yes&kind=anybody"))
+    assert "not now or not in this way" in page
+    assert "only through these applications: https://app.example/id" in page

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from podstead.app.services import Services
-from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
+from podstead.core.errors import AccessDenied, BadRequest, NotAuthenticated, NotFound
 from podstead.core.identifiers import ResourcePath, acl_of
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.resources.sharing.documents import Edit, Inheritance, RulesChanged, RulesOutOfReach
@@ -528,3 +528,66 @@ async def test_a_moment_ends_when_a_body_that_is_wanted_has_been_replaced(
     assert after is not None
     assert after.version != before.version
     assert await now.open_body(after) is not None
+
+
+# --- ends ----------------------------------------------------------------------------------------
+
+DAY_MS = 86_400_000
+
+
+async def test_access_with_an_end_is_previewed_with_it(
+    photos: Server, sharing: SharingService, parts: Services
+) -> None:
+    bob = agent(photos.bob_web_id)
+    ends_ms = parts.clock.now_ms() + DAY_MS
+    edit = Edit((AccessChange(bob, VIEW, VIEW, ends_ms),))
+    preview = await save(sharing, photos, edit)
+    (found,) = (each for each in preview.here if each.grantee == bob)
+    assert (found.before, found.after, found.after_ends_ms) == (NO_MODES, VIEW, ends_ms)
+    assert [each for each in preview.inside if each.grantee == bob] == [found]
+    entry = next(
+        each for each in (await sharing.view(owner(photos), FOLDER)).access.entries
+        if each.grantee == bob
+    )  # fmt: skip
+    assert (entry.modes, entry.ends_ms) == (VIEW, ends_ms)
+    assert (await photos.bob.get(PHOTO)).status == 200
+    lasting = await save(sharing, photos, both(bob, VIEW))
+    (found,) = (each for each in lasting.here if each.grantee == bob)
+    assert found.is_change
+    assert (found.before_ends_ms, found.after_ends_ms) == (ends_ms, None)
+
+
+async def test_an_end_that_has_passed_is_refused(
+    photos: Server, sharing: SharingService, parts: Services
+) -> None:
+    edit = Edit((AccessChange(agent(photos.bob_web_id), VIEW, VIEW, parts.clock.now_ms()),))
+    with pytest.raises(BadRequest):
+        await save(sharing, photos, edit)
+
+
+async def test_what_would_be_lost_at_the_end_counts_as_lost(
+    photos: Server, sharing: SharingService, parts: Services
+) -> None:
+    """The owner's access, one's own Control, and the public profile."""
+    ends_ms = parts.clock.now_ms() + DAY_MS
+    edit = Edit((AccessChange(agent(photos.alice_web_id), MANAGE, MANAGE, ends_ms),))
+    with pytest.raises(OwnerLockedOut):
+        await save(sharing, photos, edit)
+    bob = agent(photos.bob_web_id)
+    await save(sharing, photos, both(bob, MANAGE))
+    edit = Edit((AccessChange(bob, MANAGE, MANAGE, ends_ms),))
+    with pytest.raises(NeedsConfirmation):
+        await save(sharing, photos, edit, who=other(photos))
+    await save(sharing, photos, edit, who=other(photos), confirmed=True)
+
+
+async def test_a_condition_that_does_not_hold_is_explained(
+    photos: Server, sharing: SharingService
+) -> None:
+    condition = "[ a acl:ClientCondition; acl:client <https://app.example/id> ]"
+    rule = f"acl:agent <{CAROL}>; acl:condition {condition}"
+    await photos.put_acl(FOLDER, (rule, "Read"))
+    answer = await sharing.explain(owner(photos), FOLDER, person=CAROL)
+    (reason,) = answer.explanation.about(Mode.READ)
+    assert (reason.cause, reason.grantee) == (Cause.CONDITION, agent(CAROL))
+    assert [each.cause for each in answer.explanation.about(Mode.WRITE)] == [Cause.NO_RULE]

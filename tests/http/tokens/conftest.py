@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.http.tokens.world import World, prepared
 from tests.support.application import Start
 from tests.support.clock import FakeClock
 from tests.support.provider import Provider, running_provider
+from tests.support.token_world import World, prepared
 
 
 @pytest.fixture

@@ -8,15 +8,6 @@ from dataclasses import replace
 import pytest
 
 from podstead.config import Settings
-from tests.http.tokens.world import (
-    DOC,
-    NO_DOCUMENT,
-    NOT_NAMED,
-    UNVERIFIABLE,
-    URL,
-    World,
-    assert_refused,
-)
 from tests.support.application import running
 from tests.support.asgi import Answer, Client
 from tests.support.provider import CONFIGURATION, KEYS, App, Page, Provider
@@ -24,6 +15,15 @@ from tests.support.rdf import TURTLE
 from tests.support.signing import (
     Signer,
     set_to,
+)
+from tests.support.token_world import (
+    DOC,
+    NO_DOCUMENT,
+    NOT_NAMED,
+    UNVERIFIABLE,
+    URL,
+    World,
+    assert_refused,
 )
 
 UNREACHABLE = "The remote server could not be reached"

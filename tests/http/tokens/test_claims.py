@@ -6,21 +6,6 @@ import json
 
 import pytest
 
-from tests.http.tokens.world import (
-    DOC,
-    ISSUER_TERM,
-    MISNAMED,
-    NO_ADDRESS,
-    NO_DOCUMENT,
-    NOT_FOR_US,
-    NOT_NAMED,
-    NOT_NOW,
-    UNVERIFIABLE,
-    URL,
-    World,
-    assert_refused,
-    prepared,
-)
 from tests.support.application import BASE, Start
 from tests.support.clock import FakeClock
 from tests.support.provider import CONFIGURATION, KEYS, App, Page, Provider
@@ -35,6 +20,21 @@ from tests.support.signing import (
     unsigned,
     with_other_signature,
     without,
+)
+from tests.support.token_world import (
+    DOC,
+    ISSUER_TERM,
+    MISNAMED,
+    NO_ADDRESS,
+    NO_DOCUMENT,
+    NOT_FOR_US,
+    NOT_NAMED,
+    NOT_NOW,
+    UNVERIFIABLE,
+    URL,
+    World,
+    assert_refused,
+    prepared,
 )
 
 

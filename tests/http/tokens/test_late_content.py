@@ -14,11 +14,11 @@ from podstead.app.operator.administration import open_root
 from podstead.config import Settings
 from podstead.core.caches import BoundedCache
 from podstead.storage.layout import RootLayout
-from tests.http.tokens.world import NOT_NAMED, World, assert_refused
 from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer
 from tests.support.clock import FakeClock
 from tests.support.rdf import TURTLE
+from tests.support.token_world import NOT_NAMED, World, assert_refused
 
 Step = Callable[[], Awaitable[object]]
 NEW = "/alice/private/new"

@@ -4,13 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.tokens.world import (
-    DOC,
-    URL,
-    World,
-    assert_refused,
-    prepared,
-)
 from tests.support.application import BASE, Start
 from tests.support.clock import FakeClock
 from tests.support.provider import CONFIGURATION, Page, Provider
@@ -20,6 +13,13 @@ from tests.support.signing import (
     set_to,
     token_hash,
     without,
+)
+from tests.support.token_world import (
+    DOC,
+    URL,
+    World,
+    assert_refused,
+    prepared,
 )
 
 

@@ -5,15 +5,6 @@ from __future__ import annotations
 import pytest
 
 from podstead.authn.resource_tokens import SLOT_S
-from tests.http.tokens.world import (
-    DOC,
-    ISSUER_TERM,
-    NOT_NAMED,
-    URL,
-    World,
-    assert_refused,
-    prepared,
-)
 from tests.support.application import Start
 from tests.support.asgi import Answer
 from tests.support.clock import FakeClock
@@ -25,6 +16,15 @@ from tests.support.signing import (
     set_to,
     with_other_signature,
     without,
+)
+from tests.support.token_world import (
+    DOC,
+    ISSUER_TERM,
+    NOT_NAMED,
+    URL,
+    World,
+    assert_refused,
+    prepared,
 )
 
 BAD_PROOFS: dict[str, tuple[Change, str]] = {

@@ -28,7 +28,7 @@ from podstead.notifications.deliveries import (
 )
 from podstead.notifications.hub import Hub
 from podstead.notifications.messages import Activity, Notification
-from podstead.notifications.readers import ReadCheck, Readers, Subscriber, View
+from podstead.notifications.readers import ReadCheck, Readers, Subscriber, TopicView
 from podstead.storage import records
 from podstead.storage.records import Change, LoggedChange, Metadata, ResourceKind, Version
 from tests.support.clock import FakeClock
@@ -121,7 +121,7 @@ class Rules(Readers):
             raise AccessDenied
         return self.until_ms
 
-    async def view(self, notification: Notification) -> View:
+    async def view(self, notification: Notification) -> TopicView:
         return RulesView(self, notification.topic)
 
     def permits(self, topic: ResourcePath, subscriber: Subscriber) -> bool:
@@ -129,7 +129,7 @@ class Rules(Readers):
         return bool({(topic, subscriber.identity), (topic, PUBLIC.identity)} & identities)
 
 
-class RulesView(View):
+class RulesView(TopicView):
     def __init__(self, rules: Rules, topic: ResourcePath) -> None:
         self._rules = rules
         self._topic = topic

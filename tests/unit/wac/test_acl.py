@@ -526,6 +526,11 @@ def test_every_role_is_one_set_of_modes_and_every_other_set_is_named_as_it_is() 
             assert role_of(frozenset(modes)) == (named[0] if named else otherwise)
 
 
+PERIOD = "<urn:podstead:access#PeriodCondition>"
+ENDS = (
+    "<urn:podstead:access#ends> '2030-01-01T00:00:00Z'^^<http://www.w3.org/2001/XMLSchema#dateTime>"
+)
+END = f"[ a {PERIOD}; {ENDS} ]"
 PLAIN = f"<#r> a acl:Authorization; acl:agent <{BOB}>; acl:accessTo <./>; acl:mode acl:Read"
 
 
@@ -540,7 +545,13 @@ PLAIN = f"<#r> a acl:Authorization; acl:agent <{BOB}>; acl:accessTo <./>; acl:mo
         ("; acl:default <../>", Peculiarity.OTHER_RESOURCE),
         ("; acl:agentClass ex:Friends", Peculiarity.UNKNOWN_CLASS),
         ("; acl:mode ex:Fly", Peculiarity.UNKNOWN_MODE),
-        ("; acl:condition [ a ex:Condition ]", Peculiarity.FURTHER_STATEMENTS),
+        ("; acl:condition [ a ex:Condition ]", Peculiarity.IGNORED_CONDITIONS),
+        ("; acl:condition [ a acl:ClientCondition; acl:client ex:app ]", Peculiarity.CONDITIONS),
+        (f"; acl:condition {END}", None),
+        (f"; acl:condition {END}, {END}", Peculiarity.CONDITIONS),
+        (f"; acl:condition ex:end. ex:end a {PERIOD}; {ENDS}", Peculiarity.CONDITIONS),
+        (f"; acl:condition [ a {PERIOD}; {ENDS}; ex:note 1 ]", Peculiarity.CONDITIONS),
+        (f"; acl:condition [ a {PERIOD}; <urn:podstead:access#ends> 1 ]", Peculiarity.CONDITIONS),
         ("; a ex:Rule", Peculiarity.FURTHER_STATEMENTS),
         ("; acl:agent 'Bob'", Peculiarity.FURTHER_STATEMENTS),
         ("; acl:owner ex:somebody", Peculiarity.FURTHER_STATEMENTS),

@@ -6,10 +6,11 @@ may write to the data root is the operator.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from podstead.app.adapters.audit import operator_audit
@@ -22,7 +23,7 @@ from podstead.app.operator.data_root import OnStep, opened_records, served_setti
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings, StartRefused
 from podstead.core.errors import Conflict, NotFound, StorageError
-from podstead.features import folders
+from podstead.features import credential_records, folders
 from podstead.idp.account_creation import PodPlan
 from podstead.idp.administration.pods import PodActions, existing_pod
 from podstead.idp.administration.service import InvitationActions
@@ -35,7 +36,7 @@ from podstead.resources.pod_renaming import Renaming
 from podstead.storage.invitations import invitation_url
 from podstead.storage.pods import each_pod, revocations
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import Metadata, PodRecord, ResourceKind, TokenRecord
+from podstead.storage.records import Metadata, PodRecord, Record, ResourceKind, TokenRecord
 from podstead.wac.sharing.index import MENTIONS, agent_prefix
 from podstead.web.pages.addresses import link_url
 
@@ -251,16 +252,22 @@ class TokenAdministration:
     records: RecordStore
     audit: Audit
 
-    async def create(self, pod_name: str) -> IssuedToken:
-        """Issue another token for the owner of a pod. Raises NotFound, StartRefused,
-        StorageError."""
+    async def create(
+        self, pod_name: str, options: Mapping[str, object] = MappingProxyType({})
+    ) -> IssuedToken:
+        """Issue another token for the owner of a pod; ``options`` are those of features. Raises
+        NotFound, StartRefused, BadRequest, StorageError."""
         policy = token_policy(self.settings)
         if policy is None:
             raise StartRefused(
                 "Simple tokens are off, so the server would not accept one. Turn on simple-tokens."
             )
         pod = await existing_pod(self.records.store, pod_name)
-        issued = await issue_and_record(policy, pod=pod, records=self.records)
+
+        async def joined(token: TokenRecord) -> Sequence[Record]:
+            return await credential_records(self.records, token, options)
+
+        issued = await issue_and_record(policy, pod=pod, records=self.records, joined=joined)
         self.audit.note(AuditEvent.POD_TOKEN_CREATED, pod=pod.name)
         return issued
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from podstead.features import Feature, WorkerFeature
+from podstead.features import CommandOption, Feature, WorkerFeature
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
     from podstead.config import Settings
+    from podstead.idp.records import ClientCredential
     from podstead.resources.planning import ContainerHook
     from podstead.storage.record_store import RecordStore
+    from podstead.storage.records import Record, TokenRecord
 
 
 class AccessLimitsFeature(Feature):
@@ -23,6 +25,21 @@ class AccessLimitsFeature(Feature):
         from podstead.features.access_limits.enforcement import RenamedLimits
 
         return (RenamedLimits(records),)
+
+    def credential_options(self) -> Sequence[CommandOption]:
+        from podstead.features.access_limits.credentials import OPTIONS
+
+        return OPTIONS
+
+    async def credential_records(
+        self,
+        records: RecordStore,
+        credential: TokenRecord | ClientCredential,
+        options: Mapping[str, object],
+    ) -> Sequence[Record]:
+        from podstead.features.access_limits.credentials import records_of
+
+        return await records_of(records, credential, options)
 
     def modules(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002 - on in all of them
         return (

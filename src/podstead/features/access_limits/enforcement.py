@@ -18,6 +18,7 @@ from podstead.authn.claims import same_issuer
 from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.features.access_limits.codes import LimitCodes
 from podstead.features.access_limits.limits import Limit, Place, allowed_modes
 from podstead.storage.protocol import Snapshot
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned, secret_key
@@ -39,7 +40,9 @@ class StoredLimit(msgspec.Struct, frozen=True):
     client_id: str
     limit: Limit
     redirect_origin: str = ""
-    """Where the client sent the person when they chose the limit."""
+    """Where the client wanted the person to be sent when they chose the limit."""
+    asked: str = ""
+    """The authorization details that the client asked for then, as JSON."""
 
 
 class ClientRule(msgspec.Struct, frozen=True):
@@ -114,11 +117,11 @@ class LimitStore:
     async def putting(self, key: str, stored: StoredLimit, owner: str) -> Sequence[Record]:
         """What stores a limit; one that takes nothing away is not kept. Raises Conflict for too
         many, StorageError."""
-        if stored.limit.is_everything:
+        if stored.limit.is_everything and not stored.asked:
             return [LIMITS.drop(key)]
         others = [each for each in await self.of_owner(owner) if each.key != key]
         if len(others) >= MAX_LIMITS:
-            raise Conflict("There are too many limits: disconnect applications that you do not use")
+            raise Conflict(LimitCodes.TOO_MANY)
         return [LIMITS.put(key, stored, owner=owner)]
 
     async def of_new_token(self, token: TokenRecord, limit: Limit) -> Sequence[Record]:
@@ -144,10 +147,12 @@ class LimitedIdentities:
         """The identity with its limit. Raises StorageError."""
         if identity.method is AuthenticationMethod.SIMPLE and identity.token_id is not None:
             key = token_key(identity.token_id)
-        elif identity.client_id is None or identity.issuer is None:
+        elif identity.issuer is None:
             return identity
         elif self._issuer is None or not same_issuer(identity.issuer, self._issuer):
-            return replace(identity, limit=OfOtherProvider(identity.client_id))
+            return replace(identity, limit=OfOtherProvider(identity.client_id or ""))
+        elif identity.client_id is None:
+            return identity
         else:
             key = client_key(identity.iri, identity.client_id)
         stored = await self._limits.find(key)

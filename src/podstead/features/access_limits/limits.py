@@ -16,6 +16,7 @@ import msgspec
 
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.idp.authorizations import UnusableDetails
 from podstead.wac.modes import NO_MODES, Mode, Modes
 
 READ: Final = "read"
@@ -97,10 +98,12 @@ def _covers(limit: Limit, place: str, subject: ResourcePath) -> bool:
     return limit.apps or not subject.startswith(apps) or place.startswith(apps)
 
 
-def folder_of_application(pod: str, name: str) -> ResourcePath:
-    """The folder of its own that an application of this name gets."""
+def folder_of_application(pod: str, name: str, number: int = 1) -> ResourcePath:
+    """The folder of its own that an application of this name gets; ``number`` is 2 for the second
+    one of that name, and so on."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-")
-    return ResourcePath(f"{pod}{APPS_FOLDER}{slug or 'application'}/")
+    slug = slug or "application"
+    return ResourcePath(f"{pod}{APPS_FOLDER}{slug if number == 1 else f'{slug}-{number}'}/")
 
 
 # What applications ask for: scope values, or authorization details (RFC 9396) of one type.
@@ -109,10 +112,6 @@ DETAILS_TYPE: Final = "pod_access"
 SCOPES: Final = ("pod:read", "pod:add", "pod:edit", "pod:folder", "pod:shared")
 _PRIVILEGES: Final = ("access_rules", "identity", "other_applications")
 MAX_DETAILS_CHARACTERS: Final = 4096
-
-
-class UnusableDetails(ValueError):
-    """Authorization details that this server cannot grant."""
 
 
 class Detail(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -171,10 +170,10 @@ def details_of_scopes(scopes: Iterable[str]) -> tuple[Detail, ...]:
 
 
 def limit_of_details(
-    details: Iterable[Detail], *, pod: str, base_url: str, name: str, now_s: int
+    details: Iterable[Detail], *, pod: str, base_url: str, own_folder: str, now_s: int
 ) -> Limit:
-    """The limit that an application of this name asks for. What it cannot be given, such as a
-    location elsewhere, is left out."""
+    """The limit that an application asks for whose folder would be ``own_folder``. What it cannot
+    be given, such as a location elsewhere, is left out."""
     places: dict[str, tuple[str, ...]] = {}
     shared: set[str] = set()
     privileges: set[str] = set()
@@ -183,7 +182,7 @@ def limit_of_details(
         for path in filter(None, (_path_of(url, pod, base_url) for url in each.locations)):
             places[path] = _in_order((*places.get(path, ()), *each.actions))
         if each.own_folder:
-            places[folder_of_application(pod, name)] = ACTIONS
+            places[own_folder] = ACTIONS
         shared.update(each.shared)
         privileges.update(each.privileges)
         if each.until is not None:

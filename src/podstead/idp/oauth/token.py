@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -74,6 +74,8 @@ class TokenRequestRecords:
     refresh_token: Versioned[RefreshToken] | None = None
     grant: Versioned[Grant] | None = None
     account: Account | None = None
+    members: Mapping[str, object] = field(default_factory=dict)
+    """Further members of the response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class Subject:
     """The client credential that was used, if any."""
     lasting_scopes: tuple[str, ...] | None = None
     """The scopes of the next refresh token, if the access token has fewer."""
+    members: Mapping[str, object] = field(default_factory=dict)
+    """Further members of the response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +216,7 @@ class TokenExchange:
     def mint(self, subject: Subject, client: Client, *, with_refresh: bool) -> dict[str, object]:
         """Issue the tokens, and rely on the grant that they come from: if it is revoked before the
         commit, nothing is issued."""
+        subject = replace(subject, members=self.facts.members)
         minted = self.minting.mint(subject, client=client, with_refresh=with_refresh)
         self.records.extend(minted.records)
         stored = self.facts.grant

@@ -78,15 +78,18 @@ _NAME_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What one grantee can do now, and could do after the edit."""
+    """What one grantee can do now, and could do after the edit, with the ends of the rules."""
 
     grantee: Grantee
     before: Modes
     after: Modes
+    before_ends_ms: int | None = None
+    after_ends_ms: int | None = None
 
     @property
     def is_change(self) -> bool:
-        return self.before != self.after
+        before, after = self.before_ends_ms, self.after_ends_ms
+        return (self.before, before) != (self.after, after)
 
 
 @dataclass(frozen=True, slots=True)

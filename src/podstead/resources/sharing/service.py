@@ -7,13 +7,14 @@ gate's decision (:mod:`.preview`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import AsyncIterator, Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from msgspec.structs import replace
 
-from podstead.core.errors import Conflict, RequestRefused
+from podstead.core.errors import BadRequest, Conflict, RequestRefused
 from podstead.core.identifiers import ROOT, ResourcePath, acl_of, is_container, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.media_types import TURTLE
@@ -39,10 +40,11 @@ from podstead.resources.sharing.preview import (
     VisibleGroups,
     inspect_container,
 )
+from podstead.storage.protocol import DocumentSource
 from podstead.storage.records import random_version
 from podstead.wac.acl import agent_name, local_path, opens_description
 from podstead.wac.effective import paths_to_read
-from podstead.wac.gate import Gate, StorageOwners
+from podstead.wac.gate import StorageOwners
 from podstead.wac.modes import Mode, any_member
 from podstead.wac.sharing.access import AccessList, Explanation, access_list, explain
 from podstead.wac.sharing.rules import (
@@ -76,11 +78,12 @@ class NothingAbove(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class SharingState:
-    """Who has access to a resource. ``token`` identifies the state of the rules for an edit."""
+    """Who has access to a resource at ``now_ms``; ``token`` identifies the state of the rules."""
 
     access: AccessList
     token: str
     can_inherit: bool
+    now_ms: int
 
 
 class Consequence(Enum):
@@ -141,6 +144,7 @@ class SharingService:
         self._documents = context.documents
         self._store = context.store
         self._gate = context.gate
+        self._records = context.records
         self._randomness = context.records.randomness
         self._owners = owners
 
@@ -157,13 +161,15 @@ class SharingService:
             inherited_from=None if current.is_own else current.of,
             owner=await self._owner_of(resource),
         )
-        return SharingState(access, current.token, can_inherit=storage_root(resource) != resource)
+        can_inherit = storage_root(resource) != resource
+        return SharingState(access, current.token, can_inherit, self._records.now_ms())
 
     async def preview(
         self, agent_: Identity | None, resource: ResourcePath, edit: Edit, token: str
     ) -> Preview:
         """What the edit would change. Raises what :meth:`view` raises, RulesChanged unless the
-        rules are in the state of the token, and NothingAbove."""
+        rules are in the state of the token, NothingAbove, and BadRequest for an end that has
+        passed."""
         current = await self._current(agent_, resource, token)
         return await self._preview(agent_, current, edit)
 
@@ -241,16 +247,22 @@ class SharingService:
         resource = current.resource
         if edit.inheritance is Inheritance.RESUME and storage_root(resource) == resource:
             raise NothingAbove
+        ends_ms = self._ends_of(edit)
         document = self._edited(current, edit)
         # A possible member of a container has the same containers and rules above it.
         lowest = any_member(resource) if is_container(resource) else resource
         now = SnapshotSource(self._store, paths_to_read(lowest))
-        comparison = Comparison(
-            self._gate.for_many(now),
-            await self._gate_after(current, document, now),
-            self._visible_groups(agent_),
-            randomness=self._randomness,
-        )
+        source = await self._source_after(current, document, now)
+
+        def compared(at_ms: int | None = None) -> Comparison:
+            return Comparison(
+                self._gate.for_many(now, at_ms=at_ms),
+                self._gate.for_many(source, at_ms=at_ms),
+                self._visible_groups(agent_),
+                randomness=self._randomness,
+            )
+
+        comparison = compared()
         owner = await self._owner_of(resource)
         after = await self._rules_after(agent_, current, document)
         if after is None:
@@ -262,33 +274,66 @@ class SharingService:
         if is_container(resource):
             inside = await comparison.differences_inside(grantees, resource)
         consequences = set(_consequences(current, document, (*here, *inside)))
-        if owner is not None and await _loses_modes(owner, comparison, resource):
-            consequences.add(Consequence.OWNER_LOSES)
-        if owner is not None and self._hides_profile(owner, resource, here, after):
-            consequences.add(Consequence.PROFILE_HIDDEN)
-        if agent_ is not None and Mode.CONTROL in await comparison.lost_by(agent_, resource):
-            consequences.add(Consequence.LOSES_CONTROL)
+        # What is lost now, and when the new rules end.
+        for each in (comparison, *map(compared, dict.fromkeys(ends_ms))):
+            consequences |= {
+                lost async for lost in self._losses(agent_, resource, owner, each, after)
+            }
+        changed = {change.grantee for change in edit.changes}
+        before_rules = self._rule_set(current)
+        if after is not None:
+            ends = _Ends(before_rules, after, was_own=current.is_own, is_own=document is not None)
+            here = tuple(ends.of(each, changed) for each in here)
+            inside = tuple(ends.of(each, changed, inside=True) for each in inside)
         members = await inspect_container(self._store, resource)
         return Preview(here, inside, members, frozenset(consequences))
 
-    async def _gate_after(
+    def _ends_of(self, edit: Edit) -> tuple[int, ...]:
+        """When what an edit grants ends. Raises BadRequest for a time that has passed."""
+        ends_ms = tuple(
+            each.ends_ms
+            for each in edit.changes
+            if each.ends_ms is not None and (each.here or each.inside)
+        )
+        if ends_ms and min(ends_ms) <= self._records.now_ms():
+            raise BadRequest(ResourceCodes.END_HAS_PASSED)
+        return ends_ms
+
+    async def _losses(
+        self,
+        agent_: Identity | None,
+        resource: ResourcePath,
+        owner: str | None,
+        comparison: Comparison,
+        after: RuleSet | None,
+    ) -> AsyncIterator[Consequence]:
+        """What somebody must not lose, or not by mistake."""
+        if owner is not None:
+            if await _loses_modes(owner, comparison, resource):
+                yield Consequence.OWNER_LOSES
+            to_all = await comparison.differences((EVERYONE,), resource)
+            if self._hides_profile(owner, resource, to_all, after):
+                yield Consequence.PROFILE_HIDDEN
+        if agent_ is not None and Mode.CONTROL in await comparison.lost_by(agent_, resource):
+            yield Consequence.LOSES_CONTROL
+
+    async def _source_after(
         self, current: RulesDocument, document: Document | None, now: SnapshotSource
-    ) -> Gate:
-        """The gate as it would decide after the edit."""
+    ) -> DocumentSource:
+        """The store as it would be after the edit."""
         if document is None and not current.is_own:
-            return self._gate.for_many(now)
+            return now
         acl = acl_of(current.resource)
         content = None
         if document is not None:
             content = await self._documents.write(document, TURTLE, path=acl)
-        source = HypotheticalSource(
+        return HypotheticalSource(
             now,
             acl,
             content=content,
             content_type=TURTLE,
             version=random_version(self._randomness),
         )
-        return self._gate.for_many(source)
 
     async def _rules_after(
         self, agent_: Identity | None, current: RulesDocument, document: Document | None
@@ -315,7 +360,9 @@ class SharingService:
         """Whether the resource is the owner's profile, and everyone would lose Read on it and on
         its description."""
         if after is not None and any(
-            rule.authorization.public and opens_description(rule.authorization)
+            rule.authorization.public
+            and not rule.authorization.conditions
+            and opens_description(rule.authorization)
             for rule in after.rules
         ):
             return False
@@ -352,6 +399,44 @@ def _grantees(edit: Edit, owner: str | None, *rule_sets: RuleSet) -> tuple[Grant
     changed = (change.grantee for change in edit.changes)
     found = dict.fromkeys((*changed, EVERYONE, AUTHENTICATED, *owners, *named))
     return tuple(found)[:MAX_GRANTEES]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """When what plain rules grant ends, before and after an edit.
+
+    ``was_own`` and ``is_own`` say whether the rules are those of the resource, and not those of a
+    container above it.
+    """
+
+    before: RuleSet
+    after: RuleSet
+    was_own: bool
+    is_own: bool
+
+    def of(
+        self, difference: Difference, changed: Collection[Grantee], *, inside: bool = False
+    ) -> Difference:
+        """The difference with the ends, for grantees that the edit names."""
+        grantee = difference.grantee
+        if grantee not in changed:
+            return difference
+        return dataclasses.replace(
+            difference,
+            before_ends_ms=_end_for(grantee, self.before, is_subject=self.was_own and not inside),
+            after_ends_ms=_end_for(grantee, self.after, is_subject=self.is_own and not inside),
+        )
+
+
+def _end_for(grantee: Grantee, rules: RuleSet, *, is_subject: bool) -> int | None:
+    """The end of what plain rules grant; ``None`` if there is none, or several."""
+    applying = rules.about_subject() if is_subject else rules.about_contents()
+    ends = {
+        rule.ends_ms
+        for rule in applying
+        if rule.is_plain and grantee in grantees_of(rule.authorization)
+    }
+    return ends.pop() if len(ends) == 1 else None
 
 
 def _consequences(

@@ -56,13 +56,14 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
-    """What one grantee can do. ``inherited_from`` is the container whose rules say so; ``None`` if
-    the resource has rules of its own."""
+    """What one grantee can do until ``ends_ms`` (``None`` for ever). ``inherited_from`` is the
+    container whose rules say so; ``None`` if the resource has rules of its own."""
 
     grantee: Grantee
     modes: Modes
     scope: Scope
     inherited_from: ResourcePath | None = None
+    ends_ms: int | None = None
 
     @property
     def role(self) -> Role:
@@ -134,18 +135,24 @@ def _entries(
     """The entries of a document if ``inside`` is ``None``, else those of a container."""
     on_this = granted(here)
     on_inside = {} if inside is None else granted(inside)
-    grantees = sorted({*on_this, *on_inside}, key=lambda each: (_ORDER.index(each.kind), each.iri))
     entries: list[AccessEntry] = []
-    for grantee in grantees:
-        this, below = on_this.get(grantee, NO_MODES), on_inside.get(grantee, NO_MODES)
-        if this == below:
-            entries.append(AccessEntry(grantee, this, Scope.BOTH, inherited_from))
-            continue
-        if this:
-            entries.append(AccessEntry(grantee, this, Scope.THIS, inherited_from))
-        if below:
-            entries.append(AccessEntry(grantee, below, Scope.INSIDE, inherited_from))
+    for each in sorted({*on_this, *on_inside}, key=_order):
+        this, below = on_this.get(each, NO_MODES), on_inside.get(each, NO_MODES)
+        grantee, ends_ms = each
+        parts = [(this, Scope.BOTH)]
+        if this != below:
+            parts = [(this, Scope.THIS), (below, Scope.INSIDE)]
+        entries += [
+            AccessEntry(grantee, modes, scope, inherited_from, ends_ms)
+            for modes, scope in parts
+            if modes
+        ]
     return tuple(entries)
+
+
+def _order(entry: tuple[Grantee, int | None]) -> tuple[int, str, bool, int]:
+    grantee, ends_ms = entry
+    return _ORDER.index(grantee.kind), grantee.iri, ends_ms is not None, ends_ms or 0
 
 
 class Cause(Enum):

@@ -12,14 +12,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core import vocab
-from podstead.rdf.graph import BlankNode, Graph, Iri, Object, Subject, Triple
-from podstead.wac.acl import Authorization, agent_name
+from podstead.core.date_times import write_time
+from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Object, Subject, Triple
+from podstead.wac.acl import agent_name
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 from podstead.wac.sharing.rules import (
     ACCESS_TO,
     AUTHORIZATION,
+    CONDITION,
     DEFAULT,
+    ENDS,
     MODE,
+    PERIOD_CONDITION,
     TYPE,
     AccessRule,
     Grantee,
@@ -40,11 +44,15 @@ _NEW_RULE: Final = "share-"
 @dataclass(frozen=True, slots=True)
 class AccessChange:
     """The modes that a grantee is to have by plain rules: on the subject of the ACL itself
-    (``here``) and on everything inside. ``None`` leaves them as they are."""
+    (``here``) and on everything inside. ``None`` leaves them as they are. They end at ``ends_ms``;
+    ``None`` for never. They replace what rules with one of the ends ``replaced`` grant, ``None``
+    for all of them."""
 
     grantee: Grantee
     here: Modes | None = None
     inside: Modes | None = None
+    ends_ms: int | None = None
+    replaced: frozenset[int | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,13 @@ def as_own_rules(graph: Graph, *, from_url: str, acl_url: str, subject_url: str)
         for rule in read_rules(graph, subject_url=from_url).rules
         if rule.authorization.default
     ]
-    names = _copied_names(graph, inherited, acl_url)
+    conditions = [
+        node
+        for rule in inherited
+        for node in graph.objects(rule, CONDITION)
+        if isinstance(node, Iri) and graph.about(node)
+    ]
+    names = _copied_names(graph, [*inherited, *conditions], acl_url)
     subject = Iri(subject_url)
     predicates = (ACCESS_TO, DEFAULT) if subject_url.endswith("/") else (ACCESS_TO,)
     triples: list[Triple] = []
@@ -96,13 +110,14 @@ def _changed(graph: Graph, change: AccessChange, target: _Target) -> Graph:
         rule
         for rule in read_rules(graph, subject_url=target.subject_url).plain
         if change.grantee in grantees_of(rule.authorization)
+        and (change.replaced is None or rule.ends_ms in change.replaced)
     ]
-    edits_here = _differs(change.here, _granted(plain, access_to=True))
-    edits_inside = _differs(change.inside, _granted(plain, access_to=False))
+    edits_here = _differs(change.here, change.ends_ms, _granted(plain, access_to=True))
+    edits_inside = _differs(change.inside, change.ends_ms, _granted(plain, access_to=False))
     if not (edits_here or edits_inside):
         return graph
-    here = change.here if edits_here and change.here is not None else NO_MODES
-    inside = change.inside if edits_inside and change.inside is not None else NO_MODES
+    here = _wanted(change.here if edits_here else None, change.ends_ms)
+    inside = _wanted(change.inside if edits_inside else None, change.ends_ms)
     removed: set[Triple] = set()
     for rule in plain:
         authorization = rule.authorization
@@ -113,24 +128,36 @@ def _changed(graph: Graph, change: AccessChange, target: _Target) -> Graph:
         removed.update(_without(graph, rule, change.grantee))
         # Restate what the rule says about the part that does not change.
         if authorization.access_to and not edits_here:
-            here |= authorization.modes
+            _add(here, rule)
         if authorization.default and not edits_inside:
-            inside |= authorization.modes
+            _add(inside, rule)
     kept = [triple for triple in graph if triple not in removed]
     return Graph([*kept, *_new_rules(graph, change.grantee, here, inside, target)])
 
 
-def _granted(rules: Iterable[AccessRule], *, access_to: bool) -> Modes:
-    def is_about(rule: Authorization) -> bool:
-        return rule.access_to if access_to else rule.default
-
-    return NO_MODES.union(
-        *(rule.authorization.modes for rule in rules if is_about(rule.authorization))
-    )
+_ByEnd = dict[int | None, Modes]
+"""Modes by the time at which they end."""
 
 
-def _differs(wanted: Modes | None, held: Modes) -> bool:
-    return wanted is not None and with_entailed(wanted) != held
+def _granted(rules: Iterable[AccessRule], *, access_to: bool) -> _ByEnd:
+    granted: _ByEnd = {}
+    for rule in rules:
+        if rule.authorization.access_to if access_to else rule.authorization.default:
+            _add(granted, rule)
+    return granted
+
+
+def _add(modes: _ByEnd, rule: AccessRule) -> None:
+    held = modes.get(rule.ends_ms, NO_MODES)
+    modes[rule.ends_ms] = held | rule.authorization.modes
+
+
+def _wanted(modes: Modes | None, ends_ms: int | None) -> _ByEnd:
+    return {ends_ms: with_entailed(modes)} if modes else {}
+
+
+def _differs(wanted: Modes | None, ends_ms: int | None, held: _ByEnd) -> bool:
+    return wanted is not None and _wanted(wanted, ends_ms) != held
 
 
 def _without(graph: Graph, rule: AccessRule, grantee: Grantee) -> Iterator[Triple]:
@@ -142,6 +169,9 @@ def _without(graph: Graph, rule: AccessRule, grantee: Grantee) -> Iterator[Tripl
         for each in objects:
             if not names_others or (statement == predicate and _names(each, grantee)):
                 yield (rule.node, statement, each)
+            if not names_others and statement == CONDITION and isinstance(each, BlankNode):
+                for predicate_, said in graph.about(each).items():
+                    yield from ((each, predicate_, value) for value in said)
 
 
 def _names(term: Object, grantee: Grantee) -> bool:
@@ -151,23 +181,28 @@ def _names(term: Object, grantee: Grantee) -> bool:
 
 
 def _new_rules(
-    graph: Graph, grantee: Grantee, here: Modes, inside: Modes, target: _Target
+    graph: Graph, grantee: Grantee, here: _ByEnd, inside: _ByEnd, target: _Target
 ) -> Iterator[Triple]:
-    """One rule if the same modes are granted on the subject and inside, else one for each."""
+    """One rule for each end if the same modes are granted on the subject and inside, else two."""
     names = _free_names(graph, target.acl_url)
-    here, inside = with_entailed(here), with_entailed(inside)
-    if here == inside:
-        yield from _new_rule(next(names), grantee, here, (ACCESS_TO, DEFAULT), target)
-        return
-    yield from _new_rule(next(names), grantee, here, (ACCESS_TO,), target)
-    yield from _new_rule(next(names), grantee, inside, (DEFAULT,), target)
+    for ends_ms in dict.fromkeys((*here, *inside)):
+        this = with_entailed(here.get(ends_ms, NO_MODES))
+        below = with_entailed(inside.get(ends_ms, NO_MODES))
+        both = this == below
+        parts = [(this, (ACCESS_TO, DEFAULT) if both else (ACCESS_TO,))]
+        if not both:
+            parts.append((below, (DEFAULT,)))
+        for modes, about in parts:
+            if modes:
+                node = next(names)
+                yield from _new_rule(node, grantee, modes, about, target)
+                if ends_ms is not None:
+                    yield from _end(graph, node, ends_ms)
 
 
 def _new_rule(
     node: Iri, grantee: Grantee, modes: Modes, about: tuple[Iri, ...], target: _Target
 ) -> Iterator[Triple]:
-    if not modes:
-        return
     subject = Iri(target.subject_url)
     yield (node, TYPE, AUTHORIZATION)
     yield (node, *grantee.statement)
@@ -177,6 +212,18 @@ def _new_rule(
         # Write entails Append, which therefore need not be stated.
         if mode in modes and not (mode is Mode.APPEND and Mode.WRITE in modes):
             yield (node, MODE, iri)
+
+
+def _end(graph: Graph, rule: Iri, ends_ms: int) -> Iterator[Triple]:
+    """The condition that ends a rule, in a blank node that is new to the graph."""
+    name = rule.value.rpartition("#")[2].replace("-", "")
+    taken = {term.value for triple in graph for term in triple if isinstance(term, BlankNode)}
+    while name in taken:
+        name += "x"
+    node = BlankNode(name)
+    yield (rule, CONDITION, node)
+    yield (node, TYPE, PERIOD_CONDITION)
+    yield (node, ENDS, Literal(write_time(ends_ms), datatype=Iri(vocab.XSD_DATE_TIME)))
 
 
 def _free_names(graph: Graph, acl_url: str) -> Iterator[Iri]:
@@ -213,7 +260,8 @@ def _copied_names(graph: Graph, nodes: Iterable[Subject], acl_url: str) -> dict[
 
 
 def _statements(graph: Graph, node: Subject) -> list[Triple]:
-    """All statements about a node and about the blank nodes that it leads to."""
+    """All statements about a node, about the blank nodes that it leads to, and about its
+    conditions, without which it would grant more."""
     found: dict[Triple, None] = {}
     pending: list[Subject] = [node]
     seen: set[Subject] = {node}
@@ -222,7 +270,8 @@ def _statements(graph: Graph, node: Subject) -> list[Triple]:
         for predicate, objects in graph.about(subject).items():
             for each in objects:
                 found[(subject, predicate, each)] = None
-                if isinstance(each, BlankNode) and each not in seen:
+                follows = isinstance(each, BlankNode) or predicate == CONDITION
+                if follows and not isinstance(each, Literal) and each not in seen:
                     seen.add(each)
                     pending.append(each)
     return list(found)

@@ -1,14 +1,16 @@
 """Reads an ACL rule by rule, and tells plain rules, which can be edited, from special ones.
 
 Pure. A *plain* rule is an authorization that consists of nothing but agents, groups, the two agent
-classes, known modes, and its own resource. Everything else is *special*: it names origins, another
-resource or an unknown class, has a condition or any other statement, or has no effect. Special
-rules are shown and never changed, because a program cannot foresee the effect of editing a
-statement that it does not understand.
+classes, known modes, and its own resource, and may have an end: a condition in a blank node that
+states nothing but that. Everything else is *special*: it names origins, another resource or an
+unknown class, has another condition or any other statement, or has no effect. Special rules are
+shown and never changed, because a program cannot foresee the effect of editing a statement that it
+does not understand.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -17,15 +19,17 @@ from typing import Final
 
 from podstead.core import vocab
 from podstead.core.identifiers import canonical_url
-from podstead.rdf.graph import Description, Graph, Iri, Object, Subject
+from podstead.rdf.graph import BlankNode, Description, Graph, Iri, Object, Subject
 from podstead.wac.acl import (
     MAX_GROUPS,
+    AclDocument,
     Authorization,
     agent_name,
     applies,
     authorizations_by_node,
     opens_description,
 )
+from podstead.wac.conditions import PeriodCondition, unknown_conditions
 from podstead.wac.modes import ALL_MODES, NO_MODES, Mode, Modes, with_entailed
 
 TYPE: Final = Iri(vocab.RDF_TYPE)
@@ -36,6 +40,9 @@ MODE: Final = Iri(vocab.ACL_MODE)
 AGENT: Final = Iri(vocab.ACL_AGENT)
 AGENT_CLASS: Final = Iri(vocab.ACL_AGENT_CLASS)
 AGENT_GROUP: Final = Iri(vocab.ACL_AGENT_GROUP)
+CONDITION: Final = Iri(vocab.ACL_CONDITION)
+PERIOD_CONDITION: Final = Iri(vocab.ACCESS_PERIOD_CONDITION)
+ENDS: Final = Iri(vocab.ACCESS_ENDS)
 ORIGIN: Final = Iri(vocab.ACL_ORIGIN)
 
 _IS_AUTHORIZATION: Final = (TYPE, AUTHORIZATION)
@@ -108,20 +115,41 @@ class Peculiarity(Enum):
     OTHER_RESOURCE = "other resource"
     UNKNOWN_CLASS = "unknown class"
     UNKNOWN_MODE = "unknown mode"
+    CONDITIONS = "conditions"
+    """It applies only under conditions other than an end."""
+    IGNORED_CONDITIONS = "ignored conditions"
+    """It has conditions of types that are not evaluated, and applies without them."""
     FURTHER_STATEMENTS = "further statements"
-    """A condition, a type, a label or any other statement that plain rules do not have."""
+    """A type, a label or any other statement that plain rules do not have."""
     DESCRIPTION = "description"
     """It lets agents read a container without its members."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRule:
-    """One authorization of an ACL with its node; plain if it has no peculiarities."""
+    """One authorization of an ACL with its node; plain if it has no peculiarities.
+
+    ``ignored_conditions`` are the types of conditions that are not evaluated, an empty text for
+    one without a type.
+    """
 
     node: Subject
     authorization: Authorization
     peculiarities: frozenset[Peculiarity]
     description: Description
+    ignored_conditions: tuple[str, ...] = ()
+
+    @property
+    def ends_ms(self) -> int | None:
+        """When a plain rule ends; ``None`` for never."""
+        return next(
+            (
+                each.ends_ms
+                for each in self.authorization.conditions
+                if isinstance(each, PeriodCondition)
+            ),
+            None,
+        )
 
     @property
     def is_plain(self) -> bool:
@@ -168,22 +196,55 @@ class RuleSet:
 def read_rules(graph: Graph, *, subject_url: str) -> RuleSet:
     """The rules of the ACL of the resource at ``subject_url``."""
     subject = canonical_url(subject_url)
+    references = Counter(object_ for _, _, object_ in graph if isinstance(object_, BlankNode))
     found = tuple(
-        AccessRule(node, rule, _peculiarities(graph.about(node), rule, subject), graph.about(node))
+        _access_rule(graph, node, rule, subject, references)
         for node, rule in authorizations_by_node(graph, subject_url=subject_url).items()
     )
-    groups = frozenset[str]().union(
-        *(rule.authorization.groups for rule in found if applies(rule.authorization))
+    applying = tuple(rule.authorization for rule in found if applies(rule.authorization))
+    return RuleSet(found, is_void=len(AclDocument(applying).groups()) > MAX_GROUPS)
+
+
+def _access_rule(
+    graph: Graph,
+    node: Subject,
+    rule: Authorization,
+    subject: str | None,
+    references: Counter[BlankNode],
+) -> AccessRule:
+    description = graph.about(node)
+    found = set(_peculiarities(description, rule, subject))
+    ignored = unknown_conditions(graph, description)
+    if ignored:
+        found.add(Peculiarity.IGNORED_CONDITIONS)
+    elif rule.conditions and not _has_only_an_end(graph, description, rule, references):
+        found.add(Peculiarity.CONDITIONS)
+    return AccessRule(node, rule, frozenset(found), description, ignored)
+
+
+def _has_only_an_end(
+    graph: Graph, description: Description, rule: Authorization, references: Counter[BlankNode]
+) -> bool:
+    """Whether the only condition is an end, stated in a blank node that nothing else refers to."""
+    nodes = description[CONDITION]
+    if len(nodes) != 1 or not isinstance(nodes[0], BlankNode) or references[nodes[0]] != 1:
+        return False
+    condition = graph.about(nodes[0])
+    return (
+        set(condition) == {TYPE, ENDS}
+        and tuple(condition[TYPE]) == (PERIOD_CONDITION,)
+        and len(condition[ENDS]) == 1
+        and all(isinstance(each, PeriodCondition) and each.is_valid for each in rule.conditions)
     )
-    return RuleSet(found, is_void=len(groups) > MAX_GROUPS)
 
 
-def granted(rules: tuple[AccessRule, ...]) -> Mapping[Grantee, Modes]:
-    """The modes that the rules grant to each grantee that they name, origins aside."""
-    modes: dict[Grantee, Modes] = {}
+def granted(rules: tuple[AccessRule, ...]) -> Mapping[tuple[Grantee, int | None], Modes]:
+    """The modes that plain rules grant to each grantee that they name until each end."""
+    modes: dict[tuple[Grantee, int | None], Modes] = {}
     for rule in rules:
         for grantee in grantees_of(rule.authorization):
-            modes[grantee] = modes.get(grantee, NO_MODES) | rule.authorization.modes
+            until = grantee, rule.ends_ms
+            modes[until] = modes.get(until, NO_MODES) | rule.authorization.modes
     return modes
 
 
@@ -208,6 +269,8 @@ def _peculiarity(predicate: Iri, object_: Object, subject: str | None) -> Peculi
     """Why a plain rule would not contain the statement, if so."""
     if predicate == ORIGIN:
         return Peculiarity.ORIGINS
+    if predicate == CONDITION:
+        return None
     known, otherwise = False, Peculiarity.FURTHER_STATEMENTS
     if isinstance(object_, Iri):
         value = object_.value

@@ -54,6 +54,7 @@ from podstead.web.pages.request import PageRequest, SignInAgain
 from podstead.web.pages.site import Site
 from podstead.web.response import HeaderField, Response, content_response
 from podstead.web.routes import route
+from podstead.web.sign_in.authorization import ClientTerms, ConsentExtension
 from podstead.web.sign_in.browser_sign_in import BrowserSignIn
 from podstead.web.sign_in.people import PodBrowser, PodSessions
 
@@ -357,6 +358,7 @@ class OwnAccountPages:
 
     site: Site
     account: AccountPages
+    consent: ConsentExtension | None = None
 
     async def apps(self, page: PageRequest) -> Response:
         """``/.pages/apps``. Raises NotAuthenticated, StorageError."""
@@ -391,7 +393,13 @@ class OwnAccountPages:
         owner = page.owner()
         notice = page.notice
         facts = await self.account.facts(owner, changed=None if notice is None else notice.name)
-        return {**facts, "typed": "" if notice is None else notice.subject}
+        further: Mapping[str, ClientTerms] = {}
+        if self.consent is not None:
+            clients = [each for app in facts["applications"] for each in app.client_ids]
+            clients += [each.credential_id for each in facts["credentials"]]
+            further = await self.consent.shown(page.signed_in(), clients)
+        typed = "" if notice is None else notice.subject
+        return {**facts, "typed": typed, "further": further}
 
 
 EXPORT_PATH: Final = f"{ACCOUNT}/export"

@@ -50,6 +50,7 @@ class ShownApplication:
     also_called: Sequence[str]
     """The names of other registrations at the same place."""
     connection_ids: Sequence[str]
+    client_ids: Sequence[str]
     scopes: frozenset[str]
     since_s: int
     last_used_s: int | None
@@ -85,6 +86,7 @@ def _application(
         places=[each for each in places if each != name],
         also_called=names[1:],
         connection_ids=[each.connection_id for each in group],
+        client_ids=[each.client_id for each in group],
         scopes=frozenset(scope for each in group for scope in each.scopes),
         since_s=min(each.since_s for each in group),
         last_used_s=max(used, default=None),

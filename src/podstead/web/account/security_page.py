@@ -20,6 +20,7 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
+from podstead.web.sign_in.authorization import ClientTerms, ConsentExtension
 from podstead.web.sign_in.people import PodBrowser, PodSessions
 
 if TYPE_CHECKING:  # loaded for the provider only
@@ -168,6 +169,7 @@ class SecurityPage:
     site: Site
     own_account: ShownAccount | None
     sessions: PodSessions
+    consent: ConsentExtension | None = None
 
     @route(addresses.SECURITY, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -215,4 +217,7 @@ class SecurityPage:
         person = page.signed_in()
         if person.account_id is not None and self.own_account is not None:
             return await self.own_account.apps(page)
-        return self.site.page(page, "account/no_apps.html")
+        further: Mapping[str, ClientTerms] = {}
+        if self.consent is not None:
+            further = await self.consent.shown(person, ())
+        return self.site.page(page, "account/no_apps.html", further=further)

@@ -8,7 +8,7 @@ request as the resource server does. Pages of any origin may call them, without 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -95,8 +95,10 @@ class ProtocolEndpoints:
         registrations_per_hour: int,
         registration_open: bool,
         clock: Clock,
+        description: Mapping[str, object],
     ) -> None:
-        """``registration_open`` if people may create accounts."""
+        """``registration_open`` if people may create accounts; ``description`` are further members
+        of the discovery document."""
         self._issuer = issuer
         self._tokens = tokens
         self._status = status
@@ -107,7 +109,9 @@ class ProtocolEndpoints:
         self._registrations_per_hour = registrations_per_hour
         self._clock = clock
         self._description = msgspec.json.encode(
-            token_issuing.provider_description(issuer, registration_open=registration_open)
+            token_issuing.provider_description(
+                issuer, registration_open=registration_open, further=description
+            )
         )
 
     # --- what the provider is -----------------------------------------------------------------

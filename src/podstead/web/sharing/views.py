@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from podstead.core.date_times import read_time, write_time
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.identity import Identity
@@ -17,6 +18,11 @@ from podstead.resources.sharing.people import GroupNames
 from podstead.resources.sharing.preview import Difference
 from podstead.resources.sharing.service import Preview, SharingState
 from podstead.wac.acl import local_path
+from podstead.wac.conditions import (
+    ClientCondition,
+    Condition,
+    PeriodCondition,
+)
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing.access import AccessEntry, Cause, Reason, Scope
 from podstead.wac.sharing.editing import AccessChange
@@ -34,6 +40,7 @@ from podstead.wac.sharing.rules import (
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import shown_name
+from podstead.web.pages.formats import date_text, iso_time, moment_text
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _
@@ -95,6 +102,8 @@ _PECULIARITIES: Final = {
     Peculiarity.OTHER_RESOURCE: N_("names another resource"),
     Peculiarity.UNKNOWN_CLASS: N_("names a kind of people that this server does not know"),
     Peculiarity.UNKNOWN_MODE: N_("names a permission that this server does not know"),
+    Peculiarity.CONDITIONS: N_("applies only under conditions"),
+    Peculiarity.IGNORED_CONDITIONS: N_("has a condition that this server does not know"),
     Peculiarity.FURTHER_STATEMENTS: N_("states something else besides"),
     Peculiarity.DESCRIPTION: N_("lets people read the profile, but not the list of what is here"),
 }
@@ -113,6 +122,10 @@ _OTHER_APPLICATIONS: Final = N_(
     "The rules of “%(folder)s” allow it only through other applications: %(origins)s."
 )
 _NO_RULE: Final = N_("No rule of “%(folder)s” allows it.")
+_NOT_UNDER_CONDITIONS: Final = N_(
+    "A rule of “%(folder)s” allows it, but not now or not in this way. It applies %(conditions)s."
+)
+_UNDER_CONDITIONS: Final = N_("%(reason)s It applies %(conditions)s.")
 
 _CUSTOMARY_FRAGMENTS: Final = frozenset({"", "it", "me", "this"})
 """Fragments that say nothing about what they identify."""
@@ -163,7 +176,10 @@ class Names:
         )
 
     def clause(self, entry: AccessEntry) -> str:
-        """What somebody can do."""
+        """What somebody can do, and until when."""
+        return with_end(self._clause(entry), entry.ends_ms)
+
+    def _clause(self, entry: AccessEntry) -> str:
         return _(
             _ADDING[entry.sentence.id]
             if entry.modes == _ONLY_ADDING and entry.sentence.id in _ADDING
@@ -181,9 +197,16 @@ class Names:
             case Cause.ORIGIN if reason.rule is not None:
                 origins = reason.rule.authorization.origins
                 return _(_OTHER_APPLICATIONS, folder=name, origins=", ".join(sorted(origins)))
+            case Cause.CONDITION if reason.rule is not None:
+                applies = "; ".join(shown_conditions(reason.rule))
+                return _(_NOT_UNDER_CONDITIONS, folder=name, conditions=applies)
             case Cause.RULE if reason.grantee is not None:
                 who = self.grantee(reason.grantee)
-                return _(_GRANTED[reason.grantee.kind], folder=name, name=who)
+                granted = _(_GRANTED[reason.grantee.kind], folder=name, name=who)
+                conditions = [] if reason.rule is None else shown_conditions(reason.rule)
+                if not conditions:
+                    return granted
+                return _(_UNDER_CONDITIONS, reason=granted, conditions="; ".join(conditions))
             case _:
                 return _(_NO_RULE, folder=name)
 
@@ -228,6 +251,59 @@ def shown_role(modes: Modes) -> str:
     return _(ROLES[role])
 
 
+_DAY_MS: Final = 86_400_000
+
+
+def shown_end(ends_ms: int) -> str:
+    """The last day of a period, with the time if it ends within a day (UTC)."""
+    if ends_ms % _DAY_MS == 0:
+        return date_text(ends_ms - 1)
+    return f"{moment_text(ends_ms)} UTC"
+
+
+def with_end(text: str, ends_ms: int | None) -> str:
+    """What somebody can do, and until when."""
+    if ends_ms is None:
+        return text
+    return _("%(access)s, until %(date)s", access=text, date=shown_end(ends_ms))
+
+
+def last_day(ends_ms: int | None) -> str:
+    """The last day (UTC) of a period, as a form has it; empty for none."""
+    return "" if ends_ms is None else iso_time(ends_ms - 1).partition("T")[0]
+
+
+def shown_conditions(rule: AccessRule) -> list[str]:
+    """The conditions under which a rule applies, in words."""
+    return [_shown_condition(condition) for condition in rule.authorization.conditions]
+
+
+def _shown_condition(condition: Condition) -> str:
+    if isinstance(condition, PeriodCondition):
+        return _shown_period(condition)
+    is_client = isinstance(condition, ClientCondition)
+    if condition.anyone:
+        if is_client:
+            return _("through any application")
+        return _("for people of any identity provider")
+    names = ", ".join(sorted(condition.names | condition.groups)) or _("none")
+    if is_client:
+        return _("only through these applications: %(names)s", names=names)
+    return _("only for people of these identity providers: %(names)s", names=names)
+
+
+def _shown_period(period: PeriodCondition) -> str:
+    begins = "" if period.begins_ms is None else f"{moment_text(period.begins_ms)} UTC"
+    if not period.is_valid:
+        return _("never, because its time cannot be read")
+    if period.ends_ms is None:
+        return _("from %(begins)s on", begins=begins)
+    ends = shown_end(period.ends_ms)
+    if begins:
+        return _("from %(begins)s until %(ends)s", begins=begins, ends=ends)
+    return _("until %(ends)s", ends=ends)
+
+
 def shown_peculiarities(peculiarities: Iterable[Peculiarity]) -> str:
     """Why a rule is not edited."""
     return ", ".join(_(_PECULIARITIES[each]) for each in Peculiarity if each in peculiarities)
@@ -247,6 +323,11 @@ class ShownEntry:
     scope: str
     scope_text: str
     is_owner: bool
+    last_day: str
+    """The last day of the access, as a form has it; empty for none."""
+    ends: str
+    """The exact end, as ``xsd:dateTime``; empty for none."""
+    has_ended: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +336,8 @@ class ShownRule:
 
     name: str
     why: str
+    conditions: Sequence[str]
+    ignored_conditions: Sequence[str]
     statements: Sequence[tuple[str, str]]
 
 
@@ -283,7 +366,7 @@ def shown_entries(state: SharingState, names: Names) -> list[ShownEntry]:
     owner = None if state.access.owner is None else agent(state.access.owner)
     container = is_container(state.access.resource)
     return [
-        _entry(entry, names, is_owner=entry.grantee == owner, container=container)
+        _entry(entry, names, state.now_ms, is_owner=entry.grantee == owner, container=container)
         for entry in state.access.entries
     ]
 
@@ -291,12 +374,17 @@ def shown_entries(state: SharingState, names: Names) -> list[ShownEntry]:
 def everyone_lists(state: SharingState) -> bool:
     """Whether the resource is a container whose members everyone can see."""
     return is_container(state.access.resource) and any(
-        entry.grantee == EVERYONE and Mode.READ in entry.modes and entry.scope.includes_this
+        entry.grantee == EVERYONE
+        and Mode.READ in entry.modes
+        and entry.scope.includes_this
+        and (entry.ends_ms is None or entry.ends_ms > state.now_ms)
         for entry in state.access.entries
     )
 
 
-def _entry(entry: AccessEntry, names: Names, *, is_owner: bool, container: bool) -> ShownEntry:
+def _entry(
+    entry: AccessEntry, names: Names, now_ms: int, *, is_owner: bool, container: bool
+) -> ShownEntry:
     return ShownEntry(
         kind=entry.grantee.kind.value,
         iri=entry.grantee.iri,
@@ -307,6 +395,9 @@ def _entry(entry: AccessEntry, names: Names, *, is_owner: bool, container: bool)
         scope=entry.scope.value,
         scope_text=_(SCOPES[entry.scope]) if container else "",
         is_owner=is_owner,
+        last_day=last_day(entry.ends_ms),
+        ends="" if entry.ends_ms is None else write_time(entry.ends_ms),
+        has_ended=entry.ends_ms is not None and entry.ends_ms <= now_ms,
     )
 
 
@@ -316,6 +407,8 @@ def shown_rules(rules: Sequence[AccessRule]) -> list[ShownRule]:
         ShownRule(
             name=(rule.name or "").partition("#")[2] or (rule.name or ""),
             why=shown_peculiarities(rule.peculiarities),
+            conditions=shown_conditions(rule),
+            ignored_conditions=[each or _("of no type") for each in rule.ignored_conditions],
             statements=[
                 (_short(predicate), _short(each))
                 for predicate, objects in rule.description.items()
@@ -343,14 +436,18 @@ def _part(title: str, differences: Sequence[Difference], names: Names) -> ShownP
         ShownDifference(
             name=names.grantee(each.grantee),
             iri=each.grantee.iri,
-            before=shown_role(each.before),
-            after=shown_role(each.after),
+            before=_role_until(each.before, each.before_ends_ms),
+            after=_role_until(each.after, each.after_ends_ms),
             gains=bool(each.after - each.before),
         )
         for each in differences
         if each.is_change
     ]
     return ShownPart(title, changes, len(differences) - len(changes))
+
+
+def _role_until(modes: Modes, ends_ms: int | None) -> str:
+    return with_end(shown_role(modes), ends_ms if modes else None)
 
 
 def role_choices() -> list[tuple[str, str]]:
@@ -421,8 +518,9 @@ class WantedChange:
     """One form of the sharing page, with the grantee found.
 
     ``action`` is ``set``, ``remove``, ``stop`` (inheriting) or ``resume``. ``was`` is the scope of
-    the entry that is changed; ``None`` for a new one. ``request`` is the notification of a request
-    for access that the change answers.
+    the entry that is changed; ``None`` for a new one. ``ends_ms`` is when the access ends, and
+    ``was_ends_ms`` when that of the changed entry does. ``request`` is the notification of a
+    request for access that the change answers.
     """
 
     action: str
@@ -431,6 +529,8 @@ class WantedChange:
     scope: Scope = Scope.BOTH
     was: Scope | None = None
     request: str = ""
+    ends_ms: int | None = None
+    was_ends_ms: int | None = None
 
     def fields(self) -> dict[str, str]:
         """The fields of a form that wants the same."""
@@ -439,6 +539,10 @@ class WantedChange:
             fields |= {"kind": self.grantee.kind.value, "grantee": self.grantee.iri}
         if self.was is not None:
             fields["was"] = self.was.value
+        if self.ends_ms is not None:
+            fields["until"] = last_day(self.ends_ms)
+        if self.was_ends_ms is not None:
+            fields["ends"] = write_time(self.was_ends_ms)
         if self.request:
             fields["request"] = self.request
         return fields
@@ -458,7 +562,9 @@ class WantedChange:
             scope = was or scope
         here = _modes(modes, now=scope.includes_this, before=bool(was and was.includes_this))
         inside = _modes(modes, now=scope.includes_inside, before=bool(was and was.includes_inside))
-        return Edit((AccessChange(self.grantee, here=here, inside=inside),))
+        replaced = None if self.was is None else frozenset({self.was_ends_ms})
+        change = AccessChange(self.grantee, here, inside, self.ends_ms, replaced)
+        return Edit((change,))
 
 
 def read_change(sent: FormSubmission, grantee: Grantee | None) -> WantedChange:
@@ -474,7 +580,22 @@ def read_change(sent: FormSubmission, grantee: Grantee | None) -> WantedChange:
         raise BadRequest(WebCodes.NO_SUCH_ROLE) from error
     if role not in ROLE_MODES:
         raise BadRequest(WebCodes.NO_SUCH_ROLE)
-    return WantedChange(action, grantee, role, scope, was, sent.text("request"))
+    request = sent.text("request")
+    ends_ms, was_ends_ms = _read_ends(sent)
+    return WantedChange(action, grantee, role, scope, was, request, ends_ms, was_ends_ms)
+
+
+def _read_ends(sent: FormSubmission) -> tuple[int | None, int | None]:
+    """When the access ends, and when that of the changed entry does. The end of a day keeps the
+    time that it had. Raises BadRequest."""
+    until, ends = sent.text("until").strip(), sent.text("ends")
+    try:
+        was_ends_ms = read_time(ends) if ends else None
+        if until == last_day(was_ends_ms):
+            return was_ends_ms, was_ends_ms
+        return read_time(f"{until}T00:00:00Z") + _DAY_MS if until else None, was_ends_ms
+    except ValueError as error:
+        raise BadRequest(WebCodes.NO_SUCH_DAY) from error
 
 
 def read_kind(sent: FormSubmission) -> GranteeKind:

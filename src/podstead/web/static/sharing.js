@@ -110,6 +110,10 @@ function submitAtOnce(form) {
   for (const choice of form.querySelectorAll("select")) {
     choice.addEventListener("change", () => form.requestSubmit(button));
   }
+  // A date is complete before all of it has been typed, so it needs the button.
+  form.querySelector("input[type=date]")?.addEventListener("input", () => {
+    button.classList.remove("visually-hidden");
+  });
 }
 
 /**

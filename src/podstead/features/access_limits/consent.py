@@ -1,0 +1,181 @@
+"""What applications ask for, and what people answer on the consent page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+from markupsafe import Markup
+
+from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.features.access_limits.enforcement import (
+    PAGE,
+    LimitStore,
+    StoredLimit,
+    client_key,
+)
+from podstead.features.access_limits.form import LimitForm
+from podstead.features.access_limits.limits import (
+    DETAILS_TYPE,
+    SCOPES,
+    Limit,
+    details_of_limit,
+    details_of_scopes,
+    limit_of_details,
+    read_details,
+)
+from podstead.idp.authorizations import PendingAuthorization
+from podstead.idp.client_metadata import SCOPES as USUAL_SCOPES
+from podstead.idp.client_metadata import redirect_host
+from podstead.idp.oauth.messages import Parameters
+from podstead.idp.records import Account, AuthorizationRequest, Client
+from podstead.storage.records import Record
+from podstead.web.forms import FormSubmission
+from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.templates import load_templates
+from podstead.web.sign_in.authorization import ClientTerms
+
+_METADATA: Final[Mapping[str, object]] = {
+    "authorization_details_types_supported": [DETAILS_TYPE],
+    "scopes_supported": [*USUAL_SCOPES, *SCOPES],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LimitConsent:
+    """Lets people limit an application while they let it in."""
+
+    limits: LimitStore
+    form: LimitForm
+    base_url: str
+    metadata: Mapping[str, object] = field(default_factory=lambda: _METADATA)
+
+    # --- protocol -----------------------------------------------------------------------------
+
+    def asked(self, parameters: Parameters, client: Client) -> str | None:
+        """The authorization details of a request, of its scopes, or of the client's document.
+        Raises UnusableDetails."""
+        given = next(iter(parameters.get("authorization_details", ())), None) or client.details
+        if given is not None:
+            details = read_details(given)
+        else:
+            scopes = " ".join(parameters.get("scope", ())).split()
+            details = details_of_scopes(scopes)
+        return msgspec.json.encode(details).decode() if details else None
+
+    async def is_settled(
+        self, account: Account, client: Client, request: AuthorizationRequest, *, consented: bool
+    ) -> bool:
+        """Whether no page is needed: the person has answered this request before, and their answer
+        has not ended. An application that comes as a new client to where one was limited gets no
+        more than that without a page."""
+        stored = await self.limits.find(client_key(account.web_id, client.client_id))
+        if stored is not None and stored.value.limit.has_ended(self.limits.records.now_s()):
+            return False
+        if request.details is not None:
+            return stored is not None and stored.value.asked == request.details
+        if stored is not None or consented:
+            return True
+        origin = redirect_host(request.redirect_uri)
+        others = await self.limits.of_owner(account.account_id)
+        return all(each.value.redirect_origin != origin for each in others)
+
+    async def token_members(self, web_id: str, client_id: str) -> Mapping[str, object]:
+        """The authorization details that the person has granted (RFC 9396 sections 7 and 9.2)."""
+        limit = await self.limits.of_client(web_id, client_id)
+        if limit is None:
+            return {}
+        details = details_of_limit(limit, base_url=self.base_url, now_s=self.limits.records.now_s())
+        return {"authorization_details": details}
+
+    # --- the page -----------------------------------------------------------------------------
+
+    async def fields(self, page: PageRequest, pending: PendingAuthorization) -> Markup:
+        """The fields of the choice. Raises StorageError."""
+        account, present = page.owner().account, await self._present(page, pending)
+        folder = await self._folder(account, pending, present)
+        return await self.form.fields(
+            form="allow",
+            pod=f"/{account.pod}/",
+            chosen=present,
+            asked=self._asked(account, pending, folder),
+            own_folder=folder,
+            now_s=self.limits.records.now_s(),
+        )
+
+    async def records(
+        self, page: PageRequest, pending: PendingAuthorization, sent: FormSubmission
+    ) -> Sequence[Record]:
+        """The limit that was chosen; a program that sends no choice keeps the present one. Raises
+        BadRequest, RequestRefused, ServerTrouble."""
+        account, present = page.owner().account, await self._present(page, pending)
+        request, client = pending.interaction.request, pending.client
+        folder = await self._folder(account, pending, present)
+        asked = self._asked(account, pending, folder)
+        if present is not None and "access" not in sent.fields and asked is None:
+            return ()
+        limit = self.form.read(
+            sent,
+            pod=f"/{account.pod}/",
+            asked=asked,
+            own_folder=folder,
+            now_s=self.limits.records.now_s(),
+        )
+        owner = Identity(account.web_id, AuthenticationMethod.SESSION, may_state_identity=True)
+        await self.form.make_folder(limit, folder, owner)
+        stored = StoredLimit(
+            account.web_id,
+            client.client_id,
+            limit,
+            redirect_host(request.redirect_uri),
+            request.details or "",
+        )
+        key = client_key(account.web_id, client.client_id)
+        return await self.limits.putting(key, stored, account.account_id)
+
+    async def shown(self, person: Person, client_ids: Iterable[str]) -> Mapping[str, ClientTerms]:
+        """What each client may do, with the link to the page that changes it. Raises
+        StorageError."""
+        found = {}
+        for client_id in client_ids:
+            key = client_key(person.web_id, client_id)
+            stored = await self.limits.find(key)
+            limit = None if stored is None else stored.value.limit
+            found[client_id] = ClientTerms(
+                self._rendered("application.html", limit, address=f"{PAGE}/{key}"),
+                are_limited=limit is not None,
+            )
+        if person.pods:
+            found[""] = ClientTerms(self._rendered("below.html", None, address=PAGE))
+        return found
+
+    def _rendered(self, template: str, limit: Limit | None, *, address: str) -> Markup:
+        described = None if limit is None else self.form.described(limit)
+        found = load_templates().get_template(f"pods/access_limits/{template}")
+        return Markup(found.render(described=described, address=address))  # noqa: S704 - it escapes
+
+    async def _present(self, page: PageRequest, pending: PendingAuthorization) -> Limit | None:
+        account = page.owner().account
+        return await self.limits.of_client(account.web_id, pending.client.client_id)
+
+    async def _folder(
+        self, account: Account, pending: PendingAuthorization, present: Limit | None
+    ) -> str:
+        name = pending.client.client_name or pending.redirect_host
+        return await self.form.own_folder(f"/{account.pod}/", name, present)
+
+    def _asked(
+        self, account: Account, pending: PendingAuthorization, own_folder: str
+    ) -> Limit | None:
+        details = pending.interaction.request.details
+        if details is None:
+            return None
+        return limit_of_details(
+            read_details(details),
+            pod=f"/{account.pod}/",
+            base_url=self.base_url,
+            own_folder=own_folder,
+            now_s=self.limits.records.now_s(),
+        )

@@ -1,0 +1,250 @@
+"""The form with which people choose a limit: its fields, and what was sent.
+
+It works without scripts. The folders are shown as a tree, those that are nearest to the root first,
+and anything else can be named by its address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+from urllib.parse import unquote
+
+from markupsafe import Markup
+from msgspec.structs import replace
+
+from podstead.core.errors import BadRequest
+from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container
+from podstead.core.identity import IDENTITY_SCOPE, Identity
+from podstead.core.operation import InMemoryBody, Operation
+from podstead.core.vocab import LDP_BASIC_CONTAINER
+from podstead.features.access_limits.codes import LimitCodes
+from podstead.features.access_limits.limits import (
+    ACTIONS,
+    APPS_FOLDER,
+    MAX_PLACES,
+    Limit,
+    Place,
+    everything,
+    folder_of_application,
+    usable_path,
+)
+from podstead.resources.outcome import ResourceRequest
+from podstead.resources.service import ResourceService
+from podstead.storage.protocol import Store
+from podstead.web.forms import FormSubmission
+from podstead.web.pages import formats
+from podstead.web.pages.templates import load_templates
+
+PRESETS: Final[Mapping[str, int]] = {"day": 1, "week": 7, "month": 30, "year": 365}
+"""The ends that can be chosen without a date, in days."""
+_PLACE: Final = "place:"
+_SHOWN: Final = 300
+"""How many folders and documents the tree has at most."""
+_SHOWN_OF_ONE: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A folder or document in the tree."""
+
+    path: str
+    name: str
+    members: Sequence[Node] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LimitForm:
+    """Shows the fields of limits in one person's pod, and reads them."""
+
+    store: Store
+    resources: ResourceService
+    base_url: str
+
+    async def tree(self, pod: str) -> Node:
+        """The folders and documents of a pod, as many as a page can show. Raises StorageError."""
+        below: dict[str, list[str]] = {}
+        waiting, left = [pod], _SHOWN
+        while waiting and left > 0:
+            container = waiting.pop(0)
+            limit = min(_SHOWN_OF_ONE, left)
+            listed = await self.store.list_members(ResourcePath(container), limit=limit)
+            paths = [each.path for each in listed if auxiliary_kind(each.path) is None]
+            below[container] = list(paths)
+            left -= len(paths)
+            waiting += [each for each in paths if is_container(each)]
+
+        def node(path: str) -> Node:
+            name = unquote(path.rstrip("/").rpartition("/")[2])
+            return Node(path, name, [node(each) for each in below.get(path, ())])
+
+        return node(pod)
+
+    async def own_folder(self, pod: str, name: str, given: Limit | None) -> ResourcePath:
+        """The folder of an application of this name: the one that it has, or a new one, which no
+        other application has. Raises StorageError."""
+        for place in () if given is None else given.places:
+            if place.path.startswith(pod + APPS_FOLDER) and place.path != pod + APPS_FOLDER:
+                return ResourcePath(place.path)
+        number = 1
+        while True:
+            path = folder_of_application(pod, name, number)
+            if (await self.store.read_metadata((path,)))[path] is None:
+                return path
+            number += 1
+
+    async def fields(
+        self,
+        *,
+        form: str,
+        pod: str,
+        chosen: Limit | None,
+        asked: Limit | None = None,
+        own_folder: str | None = None,
+        with_identity: bool = False,
+        now_s: int,
+    ) -> Markup:
+        """The fields of the form with the id ``form``. ``chosen`` is the present limit, ``None``
+        for everything; ``asked`` is what the application asks for. The page of consent has the box
+        for statements of identity itself. Raises StorageError."""
+        everything_now = everything(pod)
+        current = chosen or (everything_now if asked is None else asked)
+        places = {each.path: each for each in current.places}
+        tree = await self.tree(pod)
+        shown = set(_paths(tree))
+        chosen_places = [each for each in current.places if each.path != own_folder]
+        ends_s = current.ends_s
+        text = (
+            load_templates()
+            .get_template("pods/access_limits/fields.html")
+            .render(
+                form=form,
+                pod=pod,
+                tree=tree,
+                places=places,
+                opened={above for each in places for above in shown if each.startswith(above)},
+                others=[each for each in places if each not in shown and each != own_folder],
+                own_folder=own_folder,
+                choice=_choice(chosen, asked),
+                asked=None if asked is None else self.described(asked, own_folder),
+                actions={
+                    # Saved as shown, the form must not widen a place that has fewer.
+                    each: all(each in place.actions for place in chosen_places)
+                    for each in ACTIONS
+                },
+                shared=current is not everything_now and bool(current.shared),
+                rules=current is not everything_now and current.rules,
+                apps=current is not everything_now and current.apps,
+                identity_scope=IDENTITY_SCOPE if with_identity else None,
+                identity=current is not everything_now and current.identity,
+                until="" if ends_s is None or ends_s <= now_s else _day_of(ends_s),
+                today=_day_of(now_s),
+            )
+        )
+        return Markup(text)  # noqa: S704 - of a template, which escapes
+
+    def described(self, limit: Limit, new_folder: str | None = None) -> Mapping[str, object]:
+        """A limit in the words of the templates."""
+        return {
+            "places": [
+                (unquote(each.path), each.actions, each.path == new_folder) for each in limit.places
+            ],
+            "shared": limit.shared,
+            "rules": limit.rules,
+            "identity": limit.identity,
+            "apps": limit.apps,
+            "until": None if limit.ends_s is None else formats.date_text(limit.ends_s * 1000),
+            "everything": _is_whole(limit),
+            "paused": limit.paused,
+        }
+
+    def read(
+        self,
+        sent: FormSubmission,
+        *,
+        pod: str,
+        asked: Limit | None = None,
+        own_folder: str | None = None,
+        now_s: int,
+    ) -> Limit:
+        """The limit that was chosen. Without a choice it is what was asked for, or everything.
+        Raises BadRequest."""
+        ends_s = _end(sent, now_s)
+        identity = sent.ticked(IDENTITY_SCOPE)
+        access = sent.text("access") or ("all" if asked is None else "asked")
+        if access == "all":
+            return everything(pod, ends_s=ends_s)
+        if access == "asked" and asked is not None:
+            ends = [each for each in (asked.ends_s, ends_s) if each is not None]
+            return replace(asked, identity=identity, ends_s=min(ends, default=None))
+        actions = tuple(each for each in ACTIONS if sent.ticked(each))
+        named = [name.removeprefix(_PLACE) for name in sent.fields if name.startswith(_PLACE)]
+        if sent.text("another"):
+            named.append(sent.text("another").strip().removeprefix(self.base_url))
+        paths = [usable_path(each) for each in dict.fromkeys(named)]
+        if None in paths or len(paths) > MAX_PLACES:
+            raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
+        places = [Place(str(each), actions) for each in paths]
+        if own_folder is not None and sent.ticked("own_folder"):
+            places = [each for each in places if each.path != own_folder]
+            places.append(Place(own_folder, ACTIONS))
+        shared = actions if sent.ticked("shared") else ()
+        if not actions or not (places or shared):
+            raise BadRequest(LimitCodes.NOTHING_CHOSEN)
+        return Limit(
+            pod,
+            tuple(places),
+            shared,
+            rules=sent.ticked("rules"),
+            identity=identity,
+            apps=sent.ticked("apps"),
+            ends_s=ends_s,
+        )
+
+    async def make_folder(self, limit: Limit, own_folder: str | None, owner: Identity) -> None:
+        """Create the folder of an application, if the limit has it. Raises RequestRefused,
+        ServerTrouble."""
+        if own_folder is None or all(each.path != own_folder for each in limit.places):
+            return
+        path = ResourcePath(own_folder)
+        if (await self.store.read_metadata((path,)))[path] is None:
+            operation = Operation("PUT", path, InMemoryBody(), link_types=(LDP_BASIC_CONTAINER,))
+            await self.resources.handle(ResourceRequest(operation, owner))
+
+
+def _choice(chosen: Limit | None, asked: Limit | None) -> str:
+    if chosen is None:
+        return "all" if asked is None else "asked"
+    return "all" if _is_whole(chosen) else "less"
+
+
+def _is_whole(limit: Limit) -> bool:
+    return replace(limit, identity=True, ends_s=None, paused=False).is_everything
+
+
+def _paths(node: Node) -> Sequence[str]:
+    return [node.path, *(path for each in node.members for path in _paths(each))]
+
+
+def _day_of(unix_s: int) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).date().isoformat()
+
+
+def _end(sent: FormSubmission, now_s: int) -> int | None:
+    """The end of the chosen day, in UTC, or the time of a preset."""
+    chosen = sent.text("until")
+    if chosen in PRESETS:
+        return now_s + PRESETS[chosen] * 24 * 3600
+    if chosen != "date":
+        return None
+    try:
+        day = date.fromisoformat(sent.text("until_date"))
+        ends_s = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+        ends_s += int(timedelta(days=1).total_seconds())
+    except (ValueError, OverflowError) as error:
+        raise BadRequest(LimitCodes.NO_DAY) from error
+    if ends_s <= now_s:
+        raise BadRequest(LimitCodes.END_IS_PAST)
+    return ends_s

@@ -1,0 +1,232 @@
+"""The pages on which people change what applications may do: one for each application, and one for
+the applications of other providers in a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from podstead.core.errors import BadRequest, NotFound
+from podstead.core.identifiers import ResourcePath
+from podstead.features.access_limits.codes import LimitCodes
+from podstead.features.access_limits.enforcement import (
+    MAX_CLIENTS,
+    PAGE,
+    POD_RULES,
+    ClientRule,
+    LimitStore,
+    PodRules,
+    StoredLimit,
+    client_key,
+)
+from podstead.features.access_limits.form import LimitForm
+from podstead.features.access_limits.limits import (
+    ACTIONS,
+    ADD,
+    EDIT,
+    READ,
+    Limit,
+    Place,
+    everything,
+    usable_path,
+)
+from podstead.storage.records import Record
+from podstead.wac.acl import origin_of
+from podstead.wac.modes import Mode
+from podstead.web.account.collections import shown_applications
+from podstead.web.browsers import see_other
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.response import Response
+from podstead.web.routes import route
+
+if TYPE_CHECKING:
+    from podstead.app.provider import Provider
+
+_ACTION_OF: Final = {Mode.READ: READ, Mode.APPEND: ADD, Mode.WRITE: EDIT, Mode.CONTROL: EDIT}
+_MAX_CLIENT_CHARACTERS: Final = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """What a page is about: an application or script of a person, and its limit."""
+
+    name: str
+    pod: str
+    owner: str
+    client_ids: Sequence[str]
+    stored: StoredLimit | None = None
+
+    @property
+    def limit(self) -> Limit | None:
+        return None if self.stored is None else self.stored.limit
+
+
+@dataclass(frozen=True, slots=True)
+class LimitPages:
+    """Shows limits and changes them. ``provider`` is ``None`` without accounts."""
+
+    limits: LimitStore
+    form: LimitForm
+    renderer: PageRenderer
+    provider: Provider | None
+
+    @route(PAGE + "/{key}", "GET")
+    async def get(self, page: PageRequest) -> Response:
+        """The page of one application; with ``path`` and ``mode``, the question whether it may do
+        this. Raises NotAuthenticated, NotFound, StorageError."""
+        found, now_s = await self._find(page), self.limits.records.now_s()
+        limit, asked = found.limit, _question(page)
+        folder = await self.form.own_folder(found.pod, found.name, limit)
+        return self.renderer.page(
+            page,
+            "access_limits/limit.html",
+            name=found.name,
+            action=f"{PAGE}/{page.segment}",
+            question=None if limit is None else asked,
+            described=self.form.described(limit or everything(found.pod)),
+            paused=limit is not None and limit.paused,
+            ended=limit is not None and limit.has_ended(now_s),
+            is_token=not found.client_ids,
+            fields=await self.form.fields(
+                form="limit",
+                pod=found.pod,
+                chosen=limit,
+                own_folder=folder,
+                with_identity=True,
+                now_s=now_s,
+            ),
+        )
+
+    @route(PAGE + "/{key}", "POST")
+    async def post(self, page: PageRequest) -> Response:
+        """Change the limit. Raises NotAuthenticated, WrongFormToken, NotFound, BadRequest, and
+        what refuses a new folder."""
+        sent = await page.form()
+        found, person = await self._find(page), page.signed_in()
+        if not found.client_ids:
+            raise BadRequest(LimitCodes.OF_A_TOKEN)
+        limit = found.limit or everything(found.pod)
+        match sent.text("do"):
+            case "pause" | "resume" as chosen:
+                limit = replace(limit, paused=chosen == "pause")
+            case "widen":
+                limit = _widened(limit, sent.text("path"), sent.text("mode"))
+            case _:
+                folder = await self.form.own_folder(found.pod, found.name, found.limit)
+                limit = replace(
+                    self.form.read(
+                        sent, pod=found.pod, own_folder=folder, now_s=self.limits.records.now_s()
+                    ),
+                    paused=limit.paused,
+                )
+                await self.form.make_folder(limit, folder, person.identity)
+        records: list[Record] = []
+        for client_id in found.client_ids:
+            stored = found.stored or StoredLimit(person.web_id, client_id, limit)
+            changed = replace(stored, client_id=client_id, limit=limit)
+            key = client_key(person.web_id, client_id)
+            records += await self.limits.putting(key, changed, found.owner)
+        await self.limits.records.commit(records)
+        return see_other(f"{PAGE}/{page.segment}")
+
+    async def _find(self, page: PageRequest) -> Limited:
+        """The application whose limit has the key in the address. Raises NotAuthenticated,
+        NotFound, StorageError."""
+        person, key = page.signed_in(), page.segment
+        stored = await self.limits.find(key)
+        if stored is not None and stored.value.web_id != person.web_id:
+            stored = None
+        value = None if stored is None else stored.value
+        session = page.open_session
+        if session is not None and self.provider is not None:
+            account_id = session.account.account_id
+            pod = f"/{session.account.pod}/" if value is None else value.limit.pod
+            connected = await self.provider.connected_clients.of_account(account_id)
+            for each in shown_applications(connected, base_url=self.form.base_url):
+                if key in [client_key(person.web_id, client_id) for client_id in each.client_ids]:
+                    return Limited(each.name, pod, account_id, each.client_ids, value)
+            for credential in await self.provider.accounts.credentials.of(account_id):
+                if client_key(person.web_id, credential.credential_id) == key:
+                    name = credential.name or credential.credential_id
+                    return Limited(name, pod, account_id, [credential.credential_id], value)
+        if stored is None or value is None:
+            raise NotFound(LimitCodes.NO_SUCH_APPLICATION)
+        clients = [value.client_id] if value.client_id else []
+        name = value.client_id or "A token of your pod"
+        return Limited(name, value.limit.pod, stored.owner or person.web_id, clients, value)
+
+    # --- applications of other providers ------------------------------------------------------
+
+    @route(PAGE, "GET")
+    async def others(self, page: PageRequest) -> Response:
+        """The limits of a pod for applications of other providers. Raises NotAuthenticated,
+        NotFound, StorageError."""
+        pod = _pod_of(page)
+        stored = await self.limits.rules_of(pod)
+        rules = () if stored is None else stored.value.rules
+        client = page.query_text("client")
+        chosen = next((each.limit for each in rules if each.client == client), None)
+        return self.renderer.page(
+            page,
+            "access_limits/others.html",
+            pod=pod,
+            action=PAGE,
+            client=client,
+            rules=[
+                (each.client, self.form.described(each.limit), quote(each.client, safe=""))
+                for each in rules
+            ],
+            fields=await self.form.fields(
+                form="limit", pod=pod, chosen=chosen, now_s=self.limits.records.now_s()
+            ),
+        )
+
+    @route(PAGE, "POST")
+    async def change_others(self, page: PageRequest) -> Response:
+        """Store or remove one of them. Raises NotAuthenticated, WrongFormToken, NotFound,
+        BadRequest, Contention."""
+        sent = await page.form()
+        pod, client = _pod_of(page), sent.text("client").strip()
+        if len(client) > _MAX_CLIENT_CHARACTERS:
+            raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
+        client = origin_of(client) or client
+        stored = await self.limits.rules_of(pod)
+        rules = [] if stored is None else [e for e in stored.value.rules if e.client != client]
+        if sent.text("do") != "remove":
+            limit = self.form.read(sent, pod=pod, now_s=self.limits.records.now_s())
+            rules.append(ClientRule(client, limit))
+        if len(rules) > MAX_CLIENTS:
+            raise BadRequest(LimitCodes.TOO_MANY)
+        unchanged = POD_RULES.absent(pod) if stored is None else stored.unchanged
+        await self.limits.records.commit([POD_RULES.put(pod, PodRules(tuple(rules)))], [unchanged])
+        return see_other(PAGE)
+
+
+def _pod_of(page: PageRequest) -> ResourcePath:
+    pods = page.signed_in().pods
+    if not pods:
+        raise NotFound(LimitCodes.NO_POD)
+    return pods[0]
+
+
+def _question(page: PageRequest) -> tuple[str, str] | None:
+    """The path and mode that an application was refused."""
+    path, mode = usable_path(page.query_text("path")), page.query_text("mode")
+    return None if path is None or mode not in set(_ACTION_OF) else (path, mode)
+
+
+def _widened(limit: Limit, path: str, mode: str) -> Limit:
+    """The limit with one more mode on one resource, and what is in it. Raises BadRequest."""
+    usable = usable_path(path)
+    if usable is None or mode not in set(_ACTION_OF):
+        raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
+    place = next((each for each in limit.places if each.path == usable), Place(usable, ()))
+    given = {*place.actions, _ACTION_OF[Mode(mode)]}
+    wider = Place(usable, tuple(each for each in ACTIONS if each in given))
+    others = tuple(each for each in limit.places if each.path != usable)
+    return replace(limit, places=(*others, wider), rules=limit.rules or mode == Mode.CONTROL)

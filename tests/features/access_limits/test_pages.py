@@ -1,0 +1,110 @@
+"""Changing what an application may do: its page, pausing it, and the question of a refusal."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from tests.support.application import BASE, Server
+from tests.support.browser import Browser, Page
+from tests.support.idp_pages import App, sign_in
+
+DOC = "/alice/photos/a.ttl"
+
+
+async def let_in(server: Server, browser: Browser, app: App, **chosen: str) -> str:
+    """The access token of an application that was let in with a choice."""
+    assert (await server.alice.put(DOC, "<> a <#x>.", "text/turtle")).status in {201, 204}
+    await sign_in(browser)
+    page = await browser.get(app.request(prompt="consent"))
+    tokens = await app.tokens(await browser.send(page, f"{page.path}/confirm", **chosen))
+    token: str = tokens["access_token"]
+    return token
+
+
+async def page_of(browser: Browser) -> Page:
+    """The page of the only application, by its link under "Apps"."""
+    apps = await browser.get("/.pages/apps")
+    (address,) = re.findall(r'href="(/\.pages/apps/limits/[0-9a-f]{64})"', apps.text)
+    return await browser.get(address)
+
+
+async def read(server: Server, token: str) -> int:
+    return (await server.public.with_token(token).get(DOC)).status
+
+
+async def test_an_application_is_narrowed_paused_and_resumed(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    token = await let_in(pages_server, browser, notes)
+    assert "Acts as you" in (await browser.get("/.pages/apps")).text
+    for sent, status in (
+        ({"access": "less", "another": f"{BASE}/alice/notes/", "read": "yes"}, 403),
+        ({"access": "less", "another": DOC, "read": "yes"}, 200),
+        ({"do": "pause"}, 403),
+        ({"do": "resume"}, 200),
+        ({"access": "all"}, 200),
+    ):
+        page = await page_of(browser)
+        page = await browser.send(page, page.path, **sent)
+        assert page.status == 200, page.text
+        assert await read(pages_server, token) == status, sent
+        shown = (await browser.get("/.pages/apps")).text
+        assert ("Acts as you" in shown) == (sent == {"access": "all"})
+
+
+async def test_a_refusal_leads_to_its_question(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    token = await let_in(
+        pages_server, browser, notes, access="less", another="/alice/notes/", read="yes"
+    )
+    refused = await pages_server.public.with_token(token).get(DOC)
+    assert refused.status == 403
+    (challenge,) = refused.header_lines("www-authenticate")
+    (address,) = re.findall(r'error_uri="([^"]+)"', challenge)
+    page = await browser.get(address)
+    assert f"<code>{DOC}</code>" in page.text
+    assert "Pause" not in page.text, "just this question"
+    await browser.send(page, page.path, do="widen")
+    assert await read(pages_server, token) == 200
+    changed = await pages_server.public.with_token(token).put(DOC, "<> a <#y>.", "text/turtle")
+    assert changed.status == 403
+
+
+async def test_the_page_is_of_its_person_alone(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    await let_in(pages_server, browser, notes, access="less", another=DOC, read="yes")
+    page = await page_of(browser)
+    other = Browser(pages_server.application)
+    assert "/.pages/apps/limits" not in (await other.get(page.url)).path
+    await sign_in(other, "bob")
+    assert (await other.get(page.url)).status == 404
+    assert (await other.post(page.url, {"do": "pause"})).status in {403, 404}
+
+
+async def test_client_credentials_have_a_limit_of_their_own(
+    pages_server: Server, browser: Browser
+) -> None:
+    await sign_in(browser)
+    page = await browser.get("/.pages/security?view=programs")
+    made = await browser.send(page, "/idp/account/client-credentials", name="backup")
+    secrets = [unescape(each) for each in re.findall(r'class="secret"[^>]*>([^<]+)<', made.text)]
+    client_id, secret = secrets[:2]
+    form = f"grant_type=client_credentials&client_id={client_id}&client_secret={secret}"
+    content_type = "application/x-www-form-urlencoded"
+    answer = await pages_server.public.post("/idp/token", form, content_type)
+    assert answer.status == 200, answer.text
+    token = answer.json()["access_token"]
+    await pages_server.alice.put(DOC, "<> a <#x>.", "text/turtle")
+    assert await read(pages_server, token) == 200
+    shown = await browser.get("/.pages/security?view=programs")
+    (address,) = re.findall(r'href="(/\.pages/apps/limits/[0-9a-f]{64})"', shown.text)
+    page = await browser.get(address)
+    await browser.send(page, page.path, access="less", another="/alice/notes/", read="yes")
+    assert await read(pages_server, token) == 403
+    again = await pages_server.public.post("/idp/token", form, content_type)
+    (granted,) = again.json()["authorization_details"]
+    assert granted["locations"] == [f"{BASE}/alice/notes/"]
+    assert await read(pages_server, again.json()["access_token"]) == 403
