@@ -25,6 +25,7 @@ SETTINGS = {
     "nostr": ("nostr-basic", "any"),
     "passkeys": ("passkey-requests-per-minute", "4"),
     "webid_tls": ("client-cert-format", "pem"),
+    "mail": ("mail", "console"),
 }
 """A setting of each feature that has some, with a value."""
 ADDRESSES = {

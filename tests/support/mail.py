@@ -20,9 +20,9 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from podstead.app.accounts import AccountServices
-from podstead.app.adapters.mail import MailSender
-from podstead.outbound.mail import MailError
-from podstead.web.mail.compose import MailSite
+from podstead.features.mail.compose import MailSite
+from podstead.features.mail.destination import MailError
+from podstead.features.mail.sending import MailSender
 from podstead.web.registration import AboutOperator
 from tests.support.application import BASE
 

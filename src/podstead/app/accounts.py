@@ -67,7 +67,7 @@ def build_accounts(
         ),
         passwords=passwords,
         audit=audit,
-        verifies_emails=settings.mail is not None,
+        verifies_emails=settings.reaches_people,
     )
     attempts = Attempts(
         records=records,

@@ -71,8 +71,6 @@ class WorkerLifespan:
         self._run(log_acts_regularly(records))
         if provider is not None:
             self._run(store_regularly(provider.audit.store, provider.slow_requests.store))
-            if provider.mail is not None:
-                self._run(provider.mail.run())
 
     async def _stop(self) -> None:
         for task in self._tasks:

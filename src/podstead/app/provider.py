@@ -42,7 +42,6 @@ from podstead.web.routes import Route, plain_routes
 from podstead.web.sign_in.browser_sign_in import PeopleByAccount
 
 if TYPE_CHECKING:
-    from podstead.app.adapters.mail import MailSender
     from podstead.app.services import Services
 
 logger = logging.getLogger("podstead.app")
@@ -216,24 +215,16 @@ class Provider:
             extension=self.services.consent,
         )
 
-    # Mail, and what operators see
+    # Messages, and what operators see
 
     @cached_property
     def slow_requests(self) -> SlowRequests:
         return SlowRequests(self.records)
 
     @cached_property
-    def mail(self) -> MailSender | None:
-        if self.settings.mail is None:
-            return None
-        from podstead.app.adapters.mail import build_mail_sender  # others need not load it
-
-        return build_mail_sender(self.settings, self.settings.mail, self.accounts)
-
-    @cached_property
     def request_notices(self) -> AccessRequestMails | None:
-        """What tells owners by mail that somebody asks them for access, if the server sends any."""
-        if self.settings.mail is None:
+        """What tells owners that somebody asks them for access, if messages are delivered."""
+        if not self.settings.reaches_people:
             return None
         link = self.services.base_url + REQUESTS
         return AccessRequestMails(self.records, self.accounts.accounts, link=link)

@@ -200,7 +200,7 @@ class ProviderPages:
             provider.two_factors,
             self.sign_in,
             provider.audit,
-            None if self._settings.mail is None else self._verification,
+            self._verification if self._settings.reaches_people else None,
         )
 
     def _account_pages(self) -> tuple[object, ...]:
@@ -282,7 +282,7 @@ class ProviderPages:
                 provider.two_factors,
                 provider.second_step,
             ),
-            ForgotPage(site, records, settings.mail is not None),
+            ForgotPage(site, records, settings.reaches_people),
             VerifyPage(site, self._verification),
         )
 

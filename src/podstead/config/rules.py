@@ -21,7 +21,6 @@ def check_together(settings: Settings) -> None:
     _check_token_secrets(settings)
     _check_sockets(settings)
     _check_two_factor(settings)
-    _check_mail(settings)
     if settings.base_url:
         _check_base_url(settings)
     elif settings.host != "localhost":
@@ -104,18 +103,6 @@ def _check_two_factor(settings: Settings) -> None:
     if settings.require_two_factor and not settings.idp:
         raise StartRefused(
             "require-two-factor is on, but idp is off. Add --idp, or remove require-two-factor."
-        )
-
-
-def _check_mail(settings: Settings) -> None:
-    if settings.mail is None:
-        return
-    if not settings.idp:
-        raise StartRefused("mail is set, but idp is off. Add --idp, or remove mail.")
-    if settings.mail.password is not None and ("mail", "--mail") in settings.set_by:
-        raise StartRefused(
-            "--mail contains a password, which other users of the machine can see. Set "
-            "PODSTEAD_MAIL, or mail in the file that --config names."
         )
 
 

@@ -17,7 +17,6 @@ from typing import Generic, TypeVar
 
 from podstead.authn.credentials import MIN_KEY_BYTES
 from podstead.outbound.errors import Refused
-from podstead.outbound.mail import parse_mail_destination
 from podstead.outbound.urls import Origin, parse_origin
 from podstead.storage.blobs.s3_location import S3Location, parse_s3_location
 
@@ -264,12 +263,6 @@ SWITCH = ValueType("", "must be true or false", _parse_switch, bool)
 FILE = ValueType("FILE", "must be the path of a file", _parse_path)
 FOLDER = ValueType("FOLDER", "must be the path of a folder", _parse_path)
 
-MAIL = ValueType(
-    "URL",
-    "must be smtp://USER:PASSWORD@HOST:PORT?from=ADDRESS (or smtps://…), file:FOLDER or console; "
-    "?tls=none only for a mail server on this machine",
-    parse_mail_destination,
-)
 LINE = ValueType("TEXT", "must be a line of at most 200 characters", _parse_line)
 CONTACT = ValueType(
     "ADDRESS|URL",

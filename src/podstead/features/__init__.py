@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.app.operator.backup import RunningBackup
     from podstead.app.operator.checking.findings import CheckContext, Finding
     from podstead.app.operator.data_root import OnStep
+    from podstead.app.operator.doctor_network import Diagnosis
     from podstead.app.services import Services
     from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
@@ -62,6 +63,7 @@ SHIPPED: Final = (
     "importers",
     "legacy_notifications",
     "nostr",
+    "mail",
     "passkeys",
     "previews",
     "uploads",
@@ -303,6 +305,16 @@ class Feature:
     def certificate(self, settings: Settings) -> CertificateSource:
         """What obtains the certificate; the data root is there. Raises StartRefused."""
         raise NotImplementedError
+
+    def reaches_people(self, settings: Settings) -> bool:
+        """Whether the feature delivers the messages that wait for people
+        (:mod:`podstead.idp.mail_queue`), so that they can confirm addresses, for example."""
+        return False
+
+    async def health(self, settings: Settings, records: RecordStore) -> Sequence[Diagnosis]:
+        """What ``podstead doctor`` says about the feature, beside a running server. Raises
+        ServerTrouble."""
+        return ()
 
     def credential_options(self) -> Sequence[CommandOption]:
         """Options of the commands that create simple tokens and client credentials."""

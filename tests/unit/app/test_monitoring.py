@@ -21,12 +21,11 @@ from podstead.app.monitoring.exposition import exposition
 from podstead.app.monitoring.families import FAMILIES, MetricKind
 from podstead.app.monitoring.readings import Reading, Readings, Total, added, single
 from podstead.app.operator import doctor_network
-from podstead.app.operator.doctor import _destination, diagnose
+from podstead.app.operator.doctor import diagnose
 from podstead.app.operator.doctor_network import SOON_DAYS, Diagnosis, Outside, Severity
 from podstead.app.process.admin import is_private_host
 from podstead.config import Settings
 from podstead.config.value_types import ListenAddress
-from podstead.outbound.mail import parse_mail_destination
 from podstead.outbound.probing import NotReached, ProbeReply
 from podstead.storage.disk_space import DiskSpace
 from podstead.web.probe_endpoint import PREFIX
@@ -290,11 +289,3 @@ async def test_a_database_that_does_not_answer(world: World, tmp_path: Path) -> 
     assert "\n" not in findings["database"].detail
     assert not [each for each in findings.values() if "secret" in each.detail]
     assert findings["tls"].severity is Severity.GOOD, "what can be looked at is"
-
-
-async def test_a_mail_server_that_does_not_answer() -> None:
-    destination = parse_mail_destination("smtp://localhost:1?from=a@pods.example&tls=none")
-    finding = await _destination(destination)
-    assert finding.severity is Severity.PROBLEM
-    assert "localhost, port 1" in finding.detail
-    assert finding.remedy

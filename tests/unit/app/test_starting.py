@@ -40,13 +40,13 @@ import json, sys
 import podstead.cli.start, podstead.app.services, podstead.app.process.run
 from podstead.app.process.preload import preload
 from podstead.config import Settings
-from podstead.outbound.mail import parse_mail_destination
-from podstead.storage.blobs.s3_location import parse_s3_location
-given = json.loads(sys.argv[1])
-if "mail" in given:
-    given["mail"] = parse_mail_destination(given["mail"])
-if "bodies" in given:
-    given["bodies"] = parse_s3_location(given["bodies"])
+from podstead.config.settings import settings_table
+rows = {row.field: row for row in settings_table()}  # without those of features that are left out
+given = {
+    name: rows[name].kind.parse(value) if isinstance(value, str) else value
+    for name, value in json.loads(sys.argv[1]).items()
+    if name in rows
+}
 preload(Settings().with_values(**given))
 print(json.dumps(sorted(sys.modules)))
 """
@@ -107,15 +107,9 @@ def loaded() -> frozenset[str]:
         idp=True,
         database=DATABASE,
         bodies="s3://bucket/pods",
-        **{
-            name: value
-            for name, feature, value in (
-                ("git", "git", True),
-                ("acme_email", "acme", "me@pods.example"),
-                ("webid_tls", "webid_tls", True),
-            )
-            if feature not in LEFT_OUT
-        },
+        git=True,
+        acme_email="me@pods.example",
+        webid_tls=True,
         sockets_port=0,
         mail=MAIL,
     )
@@ -162,8 +156,9 @@ def test_nothing_is_imported_late(path: Path, loaded: frozenset[str]) -> None:
     )
 
 
+@pytest.mark.feature("mail")
 def test_without_mail_what_sends_it_is_not_loaded(loaded: frozenset[str]) -> None:
-    mail = {"aiosmtplib", "podstead.app.adapters.mail", "podstead.outbound.smtp"}
+    mail = {"aiosmtplib", "podstead.features.mail.sending", "podstead.features.mail.smtp"}
     assert mail <= loaded
     assert not mail & _loaded_by(idp=True)
 

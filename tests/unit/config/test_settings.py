@@ -510,26 +510,6 @@ def test_the_terms_are_read_with_the_settings(tmp_path: Path) -> None:
         assert "terms" in refusal({"terms": str(terms)})
 
 
-SMTP = "smtp://user:secret-word@mail.example:587?from=pods@pods.example"
-
-
-def test_mail_needs_accounts_and_its_password_is_no_option(toml: Toml) -> None:
-    idp: dict[str, OptionValue] = {"idp": True}
-    for settings in (
-        read(idp, {"PODSTEAD_MAIL": SMTP}),
-        read({**idp, **toml(f'mail = "{SMTP}"')}),
-    ):
-        assert settings.mail is not None
-        assert settings.mail.host == "mail.example"
-        assert "secret-word" not in repr(settings)
-    assert read({**idp, "mail": "console"}).mail is not None
-    message = refusal({**idp, "mail": SMTP})
-    assert "PODSTEAD_MAIL" in message
-    assert "secret-word" not in message
-    assert "secret-word" not in refusal({**idp, "mail": SMTP.replace("from", "form")})
-    assert "--idp" in refusal({"mail": "console"})
-
-
 @pytest.mark.parametrize(
     "contact", ["nobody", "javascript:alert(1)", "a@b c", "https://", 'https://a"b', "@", "a@<b>"]
 )

@@ -59,7 +59,7 @@ class ServerHealth:
         )
 
     async def _mail(self) -> MailHealth | None:
-        if self._settings.mail is None:
+        if not self._settings.reaches_people:
             return None
         queue = MailQueue(self._records)
         return MailHealth(await queue.waiting(), await queue.failing())

@@ -1,4 +1,4 @@
-"""The checks of ``podstead doctor``, beside a running server: data root, disk, mail, and more."""
+"""The checks of ``podstead doctor``, beside a running server: data root, disk, clock, features."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from podstead.app.operator.doctor_network import Diagnosis, Outside, good, serio
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError, RootUnusable
 from podstead.core.messages import counted
-from podstead.idp.mail_queue import MailQueue
-from podstead.outbound.mail import MailDestination, MailError, MailKind
+from podstead.features import features
 from podstead.outbound.probing import NotReached, probe
 from podstead.storage.backup.last import read_last_backup
 from podstead.storage.disk_space import DiskSpace, read_disk_usage
@@ -55,7 +54,8 @@ async def diagnose(settings: Settings) -> Sequence[Diagnosis]:
                 findings += await asyncio.to_thread(lambda: [*outside.findings()])
             finally:
                 await records.commit([PROBES.drop(key)])
-            findings += await mail_findings(settings.mail, records)
+            for feature in features():
+                findings += await feature.health(settings, records)
             if settings.database is not None:
                 findings.append(good("database", "The database answers."))
     except PodsteadError as error:
@@ -223,47 +223,3 @@ def _private_address(settings: Settings) -> Iterator[Diagnosis]:
     else:
         text = reply.content.decode("utf-8", "replace").strip()
         yield serious("readiness", f"The server is not ready: {text}", "See the other findings.")
-
-
-async def mail_findings(
-    destination: MailDestination | None, records: RecordStore
-) -> Sequence[Diagnosis]:
-    """Whether messages can be handed over, without sending one, and whether any have to wait."""
-    if destination is None:
-        return []
-    found = [await _destination(destination)]
-    waiting = await MailQueue(records).failing()
-    if waiting:
-        found.append(
-            warning(
-                "mail-queue",
-                f"{counted(waiting, 'message')} could not be sent yet.",
-                "See the log of the server for the reason.",
-            )
-        )
-    return found
-
-
-async def _destination(destination: MailDestination) -> Diagnosis:
-    if destination.kind is MailKind.CONSOLE:
-        detail = "Messages are printed on standard error, and reach nobody."
-        return warning("mail", detail, "Set mail to the URL of a mail server.")
-    if destination.folder is not None:
-        parent = destination.folder if destination.folder.exists() else destination.folder.parent
-        if not os.access(parent, os.W_OK | os.X_OK):
-            detail = f"Nothing can be written to {destination.folder}."
-            return serious("mail", detail, "Change the permissions of the folder.")
-        detail = f"Messages are written to {destination.folder}, and reach nobody."
-        return warning("mail", detail, "Set mail to the URL of a mail server.")
-    from podstead.outbound.smtp import SmtpTransport
-
-    server = f"{destination.host}, port {destination.port}"
-    try:
-        await SmtpTransport(destination).check()
-    except MailError as error:
-        return serious(
-            "mail",
-            f"The mail server {server} takes no messages: {error}.",
-            "Check mail (host, port, name, password) and the certificate of the mail server.",
-        )
-    return good("mail", f"The mail server {server} takes messages.")

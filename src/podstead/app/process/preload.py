@@ -19,7 +19,6 @@ from podstead.app.monitoring import observability
 from podstead.app.process.loading import without_collection
 from podstead.config import Settings
 from podstead.features import client_certificate_setting, features
-from podstead.outbound.mail import MailKind
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.migrations import read_migrations
 from podstead.web.description_endpoints import favicon
@@ -49,10 +48,6 @@ _FOR_CLIENT_CERTIFICATES = (
 )
 
 
-_FOR_MAIL = ("podstead.app.adapters.mail",)
-_FOR_SMTP = ("podstead.outbound.smtp",)
-
-
 def preload(settings: Settings) -> None:
     """Load what a server with these settings uses. Raises ImportError and OSError if the
     installation is incomplete.
@@ -80,10 +75,6 @@ def _modules(settings: Settings) -> Iterator[str]:
     yield from _ALWAYS
     if settings.idp:
         yield from _FOR_THE_PROVIDER
-    if settings.mail is not None:
-        yield from _FOR_MAIL
-        if settings.mail.kind is MailKind.SMTP:
-            yield from _FOR_SMTP
     if settings.database is not None:
         yield "podstead.storage.postgresql"
     if isinstance(settings.bodies, S3Location):

@@ -73,6 +73,11 @@ class Settings(
         return self.ssl_cert is not None or any(each.has_certificate(self) for each in features())
 
     @property
+    def reaches_people(self) -> bool:
+        """Whether the messages that wait for people are delivered."""
+        return any(each.reaches_people(self) for each in features())
+
+    @property
     def issuer(self) -> str:
         """The issuer of this server's identity provider, which is also the provider's base URL."""
         return self.idp_base_url or self.base_url

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from podstead.config import value_types
 from podstead.config.table import Group, optional, setting, several
-from podstead.outbound.mail import MailDestination
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,20 +21,6 @@ class IdentitySettings:
             "Whether this server is also a Solid-OIDC identity provider, with accounts, "
             "sign-in pages and tokens for applications."
         ),
-    )
-    mail: MailDestination | None = optional(
-        "mail",
-        value_types.MAIL,
-        Group.IDENTITY,
-        (
-            "Where messages to people are handed over: a mail server "
-            "(smtp://USER:PASSWORD@HOST:587?from=ADDRESS, or smtps:// for TLS from the beginning), "
-            "a folder (file:FOLDER), or standard error (console). People then confirm their e-mail "
-            "addresses, can get a link for a new password, and are told of changes in how they "
-            "sign in. Requires idp. Other users of the machine can see options, so set a URL with "
-            "a password in the variable or in the file."
-        ),
-        secret=True,
     )
     require_two_factor: bool = setting(
         False,

@@ -254,7 +254,7 @@ class ForgotPage:
     def _page(self, page: PageRequest, *, sent: bool = False) -> Response:
         return self.site.page(
             page,
-            "mail/forgot.html",
+            "sign_in/forgot.html",
             sends_mail=self.sends_mail,
             sent=sent,
             operator=self.site.registration.about,
@@ -277,7 +277,7 @@ class VerifyPage:
         account = await self.verification.find(secret)
         return self.site.page(
             page,
-            "mail/verify.html",
+            "sign_in/verify.html",
             email=account.email,
             name=account.pod,
             action=verify_url(secret),
@@ -292,7 +292,7 @@ class VerifyPage:
         account = await self.verification.confirm(secret, page.texts.language)
         return self.site.page(
             page,
-            "mail/verify.html",
+            "sign_in/verify.html",
             email=account.email,
             name=account.pod,
             action="",

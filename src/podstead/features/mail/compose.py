@@ -1,4 +1,4 @@
-"""What do messages say? A subject, a text, and the same as simple HTML, in the language of the
+"""Composes messages: a subject, a text, and the same as simple HTML, in the language of the
 person."""
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def _composed(
     closings = [closing, *([contact] if contact else [])]
     text = "\n\n".join([*shown, link, *after, "--", *closings]) + "\n"
     html = render(
-        "mail/message.html",
+        "pods/mail/message.html",
         language=language,
         subject=subject,
         paragraphs=shown,

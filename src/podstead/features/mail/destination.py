@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import parse_qs, unquote, urlsplit
 
-if TYPE_CHECKING:  # commands read settings, too, and send nothing
+if TYPE_CHECKING:
     from email.message import EmailMessage
+
 
 SUBMISSION_PORT: Final = 587
 TLS_PORT: Final = 465

@@ -10,14 +10,19 @@ from typing import Final, cast
 
 import aiosmtplib
 
-from podstead.outbound.mail import MailDelayed, MailDestination, MailRefused, MailSecurity
+from podstead.features.mail.destination import (
+    MailDelayed,
+    MailDestination,
+    MailRefused,
+    MailSecurity,
+)
 
 TIME_LIMIT_S: Final = 30
 _PERMANENT: Final = range(550, 560)
 
 
 class SmtpTransport:
-    """Implements MailTransport of ``outbound.mail`` with one connection for each message.
+    """A MailTransport with one connection for each message.
 
     The certificate of the mail server is verified. Without TLS nothing is sent, unless the
     operator asked for that for a mail server on this machine.

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from podstead.app.adapters.mail import MailSender
 from podstead.config import Settings
-from podstead.outbound.mail import parse_mail_destination
+from podstead.features.mail.destination import parse_mail_destination
+from podstead.features.mail.sending import MailSender
 from tests.support.application import Server, Start
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock

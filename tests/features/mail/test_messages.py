@@ -7,16 +7,15 @@ import re
 
 import pytest
 
-from podstead.app.adapters import mail
-from podstead.app.adapters.mail import VERIFICATIONS_PER_DAY
 from podstead.app.monitoring.families import MailCounts, MailOutcome
 from podstead.config import Settings
 from podstead.core.errors import StorageError
+from podstead.features.mail import compose, sending
+from podstead.features.mail.destination import MailDelayed, MailRefused
+from podstead.features.mail.sending import VERIFICATIONS_PER_DAY
 from podstead.idp.mail_queue import LEASE_MS, MAX_WAITING_FOR_ACCOUNT
 from podstead.idp.records import Account
-from podstead.outbound.mail import MailDelayed, MailRefused
 from podstead.storage.record_store import secret_key
-from podstead.web.mail import compose
 from tests.support.application import BASE, Server, Start, password_of
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
@@ -171,7 +170,7 @@ async def test_one_account_does_not_write_to_many_strangers(
 async def test_addresses_with_a_plus_sign_are_one_mailbox(
     server: Server, office: PostOffice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mail, "VERIFICATIONS_TO_MAILBOX_PER_DAY", 1)
+    monkeypatch.setattr(sending, "VERIFICATIONS_TO_MAILBOX_PER_DAY", 1)
     await state_address(server, "alice", "victim+a@example.org")
     await state_address(server, "bob", "Victim+b@Example.org")
     assert len(await office.deliver()) == 1

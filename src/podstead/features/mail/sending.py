@@ -24,23 +24,25 @@ from urllib.parse import urlsplit
 from podstead.app.accounts import AccountServices
 from podstead.app.adapters.registration import about_operator
 from podstead.app.monitoring.families import MailCounts, MailOutcome
+from podstead.app.services import Services
 from podstead.config import Settings
 from podstead.core.errors import ServerTrouble
-from podstead.idp.administration.service import SIGN_IN_LINK_S, OneTimeLinks
-from podstead.idp.audit import AuditEvent
-from podstead.idp.email_verification import PROOF_S, EmailVerification
-from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, job_id
-from podstead.idp.records import ACCOUNTS, Account, mailbox_key
-from podstead.outbound.mail import (
+from podstead.features import WorkerFeature
+from podstead.features.mail import compose
+from podstead.features.mail.compose import MailSite, MailText
+from podstead.features.mail.destination import (
     MailDelayed,
     MailDestination,
     MailKind,
     MailRefused,
     MailTransport,
 )
+from podstead.idp.administration.service import SIGN_IN_LINK_S, OneTimeLinks
+from podstead.idp.audit import AuditEvent
+from podstead.idp.email_verification import PROOF_S, EmailVerification
+from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, job_id
+from podstead.idp.records import ACCOUNTS, Account, mailbox_key
 from podstead.storage.record_store import Versioned, secret_key
-from podstead.web.mail import compose
-from podstead.web.mail.compose import MailSite, MailText
 from podstead.web.pages.addresses import link_url, verify_url
 
 
@@ -51,7 +53,7 @@ def mail_transport(destination: MailDestination) -> MailTransport:
     if destination.folder is not None:
         return FileTransport(destination.folder)
     # A library that only servers with a mail server load.
-    from podstead.outbound.smtp import SmtpTransport
+    from podstead.features.mail.smtp import SmtpTransport
 
     return SmtpTransport(destination)
 
@@ -126,6 +128,29 @@ def build_mail_sender(
             server_name=host.netloc, base_url=settings.issuer, operator=about_operator(settings)
         ),
     )
+
+
+class MailInWorker(WorkerFeature):
+    """Sends what waits."""
+
+    def __init__(self, services: Services, destination: MailDestination) -> None:
+        self._services = services
+        self._destination = destination
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        provider = self._services.provider
+        if provider is not None:
+            sender = build_mail_sender(
+                self._services.settings, self._destination, provider.accounts
+            )
+            self._task = asyncio.create_task(sender.run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
 
 
 class MailSender:

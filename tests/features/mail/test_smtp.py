@@ -18,7 +18,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from podstead.outbound.mail import (
+from podstead.app.operator.doctor_network import Severity
+from podstead.config import Settings, StartRefused, read_settings
+from podstead.config.sources import OptionValue
+from podstead.features.mail import MailSettings
+from podstead.features.mail.destination import (
     MailDelayed,
     MailDestination,
     MailKind,
@@ -26,8 +30,9 @@ from podstead.outbound.mail import (
     MailSecurity,
     parse_mail_destination,
 )
+from podstead.features.mail.health import _destination
+from podstead.features.mail.smtp import SmtpTransport
 from podstead.outbound.probing import BadCertificate, CertificateFault, NotReached, probe
-from podstead.outbound.smtp import SmtpTransport
 from tests.support import mail
 from tests.support.mail import MailServer, running_mail_server
 from tests.support.peer import TLS_FOLDER
@@ -355,3 +360,44 @@ def test_a_server_without_tls_is_no_server_with_tls() -> None:
         with pytest.raises(NotReached, match="no TLS"):
             probe(f"https://localhost:{listener.getsockname()[1]}/")
         thread.join()
+
+
+async def test_a_mail_server_that_does_not_answer() -> None:
+    destination = parse_mail_destination("smtp://localhost:1?from=a@pods.example&tls=none")
+    finding = await _destination(destination)
+    assert finding.severity is Severity.PROBLEM
+    assert "localhost, port 1" in finding.detail
+    assert finding.remedy
+
+
+SMTP = "smtp://user:secret-word@mail.example:587?from=pods@pods.example"
+
+
+def test_mail_needs_accounts_and_its_password_is_no_option(tmp_path: Path) -> None:
+    def read(
+        options: dict[str, OptionValue], environment: dict[str, str] | None = None
+    ) -> Settings:
+        return read_settings(options, environment or {}, folder=tmp_path)
+
+    def refusal(options: dict[str, OptionValue]) -> str:
+        with pytest.raises(StartRefused) as caught:
+            read(options)
+        return str(caught.value)
+
+    file = tmp_path / "podstead.toml"
+    file.write_text(f'mail = "{SMTP}"\n')
+    idp: dict[str, OptionValue] = {"idp": True}
+    for settings in (
+        read(idp, {"PODSTEAD_MAIL": SMTP}),
+        read({**idp, "config": str(file)}),
+    ):
+        mail = settings.of(MailSettings).mail
+        assert mail is not None
+        assert mail.host == "mail.example"
+        assert "secret-word" not in repr(settings)
+    assert read({**idp, "mail": "console"}).reaches_people
+    message = refusal({**idp, "mail": SMTP})
+    assert "PODSTEAD_MAIL" in message
+    assert "secret-word" not in message
+    assert "secret-word" not in refusal({**idp, "mail": SMTP.replace("from", "form")})
+    assert "--idp" in refusal({"mail": "console"})

@@ -1,1 +1,0 @@
-"""The texts of messages that are sent to people."""
