@@ -15,7 +15,12 @@ from typing import Final, Protocol
 import msgspec
 
 from podstead.core.errors import AccessDenied, BadRequest, NotFound
-from podstead.idp.client_metadata import identifies_client, matches_redirect, redirect_host
+from podstead.idp.client_metadata import (
+    UnusableDetails,
+    identifies_client,
+    matches_redirect,
+    redirect_host,
+)
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.codes import IdpCodes
 from podstead.idp.grants import (
@@ -73,10 +78,6 @@ class InteractionRequired:
 
 
 Next = AuthorizationReply | InteractionRequired
-
-
-class UnusableDetails(Exception):
-    """What a client asks for is not understood; ``str()`` is a sentence for its developers."""
 
 
 class AuthorizationExtension(Protocol):

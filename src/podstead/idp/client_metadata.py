@@ -150,6 +150,10 @@ class UnusableMetadata(Exception):
         self.error = error
 
 
+class UnusableDetails(Exception):
+    """What a client asks for is not understood; ``str()`` is a sentence for its developers."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClientMetadata:
     """The metadata of a client, with defaults for absent members."""

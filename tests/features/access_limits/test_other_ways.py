@@ -10,19 +10,32 @@ from pathlib import Path
 
 import pytest
 
+from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
-from podstead.features.access_limits.enforcement import POD_RULES, ClientRule, PodRules
+from podstead.core.identifiers import ResourcePath
+from podstead.features.access_limits.enforcement import (
+    LIMITS,
+    POD_RULES,
+    ClientRule,
+    LimitStore,
+    PodRules,
+    RenamedLimits,
+    StoredLimit,
+    client_key,
+)
 from podstead.features.access_limits.limits import Limit, Place
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Version, Write
 from podstead.storage.sqlite import SqliteStore
 from tests.features.access_limits.test_pages import DOC, let_in, page_of
-from tests.support.application import Server, Start
+from tests.support.application import BASE, Server, Start
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
 from tests.support.commands import invoke
 from tests.support.idp_pages import App
 from tests.support.notification_channels import channel, path_of
 from tests.support.provider import running_provider
+from tests.support.provider_flows import Provider
 from tests.support.server import ServerProcess, running_server
 from tests.support.streams import opened
 from tests.support.token_world import World, prepared
@@ -164,3 +177,53 @@ async def test_an_open_channel_delivers_nothing_after_the_limit(
         assert json.loads(first)["type"] == "Update"
         after = await stream.piece()
         assert after is None or json.loads(after)["type"] == "Create", "not what came in between"
+
+
+# --- git, and pods that are renamed --------------------------------------------------------------
+
+
+@pytest.mark.feature("git")
+def test_git_is_within_the_limit(tmp_path: Path) -> None:
+    with running_server(ServerProcess(tmp_path / "root", ["--git"])) as server:
+        json_type = {"Content-Type": "application/json"}
+        made = server.request("POST", "/.pods", '{"name": "alice"}', json_type)
+        owner = json.loads(made.body)["token"]
+        for path in ("/alice/code/a.ttl", "/alice/notes/b.ttl"):
+            headers = {"Authorization": f"Bearer {owner}", "Content-Type": TURTLE}
+            assert server.request("PUT", path, "<> a <#x>.", headers).status == 201
+        result = invoke(server.root, "token", "create", "alice", "--read", "--folder", "code/")
+        token = result.stdout.strip()
+
+        def refs(container: str, service: str) -> int:
+            path = f"{container}info/refs?service=git-{service}"
+            return server.request("GET", path, "", {"Authorization": f"Bearer {token}"}).status
+
+        assert refs("/alice/code/", "upload-pack") == 200
+        assert refs("/alice/code/", "receive-pack") == 403
+        assert refs("/alice/notes/", "upload-pack") == 403
+
+
+async def test_limits_follow_a_pod_that_is_renamed(provider: Provider) -> None:
+    """Whoever consented before the renaming signs in under the new WebID without a page."""
+    records = RecordStore(provider.store, provider.clock, SystemRandomness())
+    old, new = f"{BASE}/alice/#me", f"{BASE}/alicia/#me"
+    limit = Limit("/alice/", (Place("/alice/a/", ("read",)), Place("/bob/b/", ("add",))))
+    stored = StoredLimit(old, "client", limit)
+    await records.commit([LIMITS.put(client_key(old, "client"), stored, owner="account")])
+    await records.commit([POD_RULES.put("/alice/", PodRules((rule("", "/alice/a/", "read"),)))])
+
+    def renamed(path: ResourcePath) -> ResourcePath:
+        return ResourcePath(path.replace("/alice/", "/alicia/", 1))
+
+    changes = await RenamedLimits(records).of_renaming(ResourcePath("/alice/"), renamed)
+    assert await records.try_commit(changes.records, changes.preconditions)
+    limits = LimitStore(records)
+    assert await limits.of_client(old, "client") is None
+    moved = await limits.of_client(new, "client")
+    assert moved == Limit("/alicia/", (Place("/alicia/a/", ("read",)), Place("/bob/b/", ("add",))))
+    assert await limits.rules_of(ResourcePath("/alice/")) is None
+    rules = await limits.rules_of(ResourcePath("/alicia/"))
+    assert rules is not None
+    assert rules.value.rules == (
+        ClientRule("", Limit("/alicia/", (Place("/alicia/a/", ("read",)),))),
+    )

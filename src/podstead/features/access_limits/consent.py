@@ -148,7 +148,9 @@ class LimitConsent:
                 are_limited=limit is not None,
             )
         if person.pods:
-            found[""] = ClientTerms(self._rendered("below.html", None, address=PAGE))
+            found[""] = ClientTerms(
+                self._rendered("below.html", None, address=self.base_url + PAGE)
+            )
         return found
 
     def _rendered(self, template: str, limit: Limit | None, *, address: str) -> Markup:

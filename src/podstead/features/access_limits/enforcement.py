@@ -172,9 +172,10 @@ class LimitedIdentities:
 class LimitedAccess:
     """Applies limits at the gate."""
 
-    def __init__(self, limits: LimitStore, base_url: str) -> None:
+    def __init__(self, limits: LimitStore, origin: str) -> None:
+        """``origin`` is that of the page on which a limit is changed."""
         self._limits = limits
-        self._base_url = base_url
+        self._origin = origin
 
     async def ceiling(
         self, agent: Identity | None, origin: str | None, subject: ResourcePath, snapshot: Snapshot
@@ -183,14 +184,10 @@ class LimitedAccess:
         del snapshot
         if agent is None or agent.limit is None:
             return None
-        now_s = self._limits.records.now_s()
-        found = agent.limit
+        found, now_s = agent.limit, self._limits.records.now_s()
         if isinstance(found, AppliedLimit):
-            return Ceiling(
-                allowed_modes(found.limit, subject, now_s=now_s),
-                preconditions=(found.unchanged,),
-                asks_at=f"{self._base_url}{PAGE}/{found.key}?path={quote(subject)}",
-            )
+            asks_at = f"{self._origin}{PAGE}/{found.key}?path={quote(subject)}"
+            return _ceiling(found.limit, subject, now_s, found.unchanged, asks_at)
         return await self._of_pod(found, origin, subject, now_s)
 
     async def _of_pod(
@@ -206,13 +203,23 @@ class LimitedAccess:
             limit = stored.value.of(found.client_id, None if origin is None else origin_of(origin))
         if limit is None:
             return Ceiling(preconditions=(unchanged,))
-        # An end comes without a change of the store.
-        cacheable = limit.ends_s is None or limit.has_ended(now_s)
-        return Ceiling(
-            allowed_modes(limit, subject, now_s=now_s),
-            preconditions=(unchanged,),
-            cacheable=cacheable,
-        )
+        return _ceiling(limit, subject, now_s, unchanged)
+
+
+def _ceiling(
+    limit: Limit,
+    subject: ResourcePath,
+    now_s: int,
+    unchanged: Precondition,
+    asks_at: str | None = None,
+) -> Ceiling:
+    has_end = limit.ends_s is not None and not limit.has_ended(now_s)
+    return Ceiling(
+        allowed_modes(limit, subject, now_s=now_s),
+        preconditions=(unchanged,),
+        asks_at=asks_at,
+        until_ms=(limit.ends_s or 0) * 1000 if has_end else None,
+    )
 
 
 class RenamedLimits:

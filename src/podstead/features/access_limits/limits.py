@@ -16,7 +16,7 @@ import msgspec
 
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, parse_path
-from podstead.idp.authorizations import UnusableDetails
+from podstead.idp.client_metadata import UnusableDetails
 from podstead.wac.modes import NO_MODES, Mode, Modes
 
 READ: Final = "read"

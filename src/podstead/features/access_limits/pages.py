@@ -67,8 +67,9 @@ class Limited:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitPages:
-    """Shows limits and changes them. ``provider`` is ``None`` without accounts."""
+class ApplicationPages:
+    """Shows the limits of applications and scripts, and changes them. They are at the origin of the
+    provider; ``provider`` is ``None`` without accounts."""
 
     limits: LimitStore
     form: LimitForm
@@ -160,7 +161,14 @@ class LimitPages:
         name = value.client_id or "A token of your pod"
         return Limited(name, value.limit.pod, stored.owner or person.web_id, clients, value)
 
-    # --- applications of other providers ------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class OtherProvidersPage:
+    """Shows the limits of a pod for applications of other providers, and changes them."""
+
+    limits: LimitStore
+    form: LimitForm
+    renderer: PageRenderer
 
     @route(PAGE, "GET")
     async def others(self, page: PageRequest) -> Response:

@@ -24,7 +24,7 @@ class AccessLimitsInWorker(WorkerFeature):
         self._limits = LimitStore(services.records)
         issuer = settings.issuer if settings.idp else None
         self.refinement = LimitedIdentities(self._limits, issuer)
-        self.restriction = LimitedAccess(self._limits, services.base_url)
+        self.restriction = LimitedAccess(self._limits, issuer or services.base_url)
 
     @cached_property
     def _form(self) -> LimitForm:
@@ -35,11 +35,23 @@ class AccessLimitsInWorker(WorkerFeature):
 
     @cached_property
     def pages(self) -> Sequence[object]:  # type: ignore[override]
-        from podstead.features.access_limits.pages import LimitPages
+        from podstead.features.access_limits.pages import ApplicationPages, OtherProvidersPage
 
-        services = self._services
-        renderer = services.pages.site.renderer
-        return (LimitPages(self._limits, self._form, renderer, services.provider_here),)
+        renderer = self._services.pages.site.renderer
+        others = OtherProvidersPage(self._limits, self._form, renderer)
+        if self._services.provider is not None:
+            return (others,)
+        return (others, ApplicationPages(self._limits, self._form, renderer, None))
+
+    @cached_property
+    def provider_pages(self) -> Sequence[object]:  # type: ignore[override]
+        from podstead.features.access_limits.pages import ApplicationPages
+
+        provider = self._services.provider
+        if provider is None:
+            return ()
+        renderer = provider.pages.site.renderer
+        return (ApplicationPages(self._limits, self._form, renderer, provider),)
 
     @cached_property
     def consent(self) -> LimitConsent:  # type: ignore[override]

@@ -368,7 +368,8 @@ class InteractionPages:
             reason=None,
             client=self._client_display(pending),
             permissions=permissions(pending.interaction.request.scopes),
-            consents=signing_in_consents(pending.interaction),
+            consents=signing_in_consents(pending.interaction)
+            and pending.interaction.request.details is None,
             registration=not self.site.registration.is_closed,
             uid=pending.uid,
             forms=self.forms,
