@@ -18,7 +18,12 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Committed
 from podstead.storage.sqlite import SqliteStore, fair_lock, writer
-from podstead.storage.sqlite.fair_lock import FairLock, ReleaseSignals, ResourceLock
+from podstead.storage.sqlite.fair_lock import (
+    FairLock,
+    ReleaseSignals,
+    ResourceLock,
+    ResourceQueues,
+)
 from tests.storage.engine_suite.engine import plant, put, write
 from tests.support.server import DEADLINE_S
 
@@ -26,7 +31,7 @@ _TAKE = """
 import sys
 from pathlib import Path
 from podstead.storage.sqlite.fair_lock import FairLock
-turns = FairLock(Path(sys.argv[1]))
+turns = FairLock(Path(sys.argv[1]), int(sys.argv[2]))
 print(turns.try_acquire(), flush=True)
 sys.stdin.read()
 """
@@ -86,7 +91,7 @@ def test_a_writer_that_leaves_the_queue_blocks_nobody(turns: list[FairLock]) -> 
 
 
 def test_a_process_that_is_killed_blocks_nobody(file: Path, turns: list[FairLock]) -> None:
-    command = [sys.executable, "-c", _TAKE, str(file)]
+    command = [sys.executable, "-c", _TAKE, str(file), "0"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"True\n"
@@ -139,9 +144,16 @@ def test_the_file_is_private(file: Path, turns: list[FairLock]) -> None:
 # --- Resources --------------------------------------------------------------------------------
 
 
-async def test_processes_that_write_to_one_resource_take_turns(file: Path) -> None:
+@pytest.fixture
+def queues(file: Path) -> Iterator[ResourceQueues]:
+    made = ResourceQueues(file)
+    yield made
+    made.close()
+
+
+async def test_processes_that_write_to_one_resource_take_turns(queues: ResourceQueues) -> None:
     path = ResourcePath("/alice/c/a")
-    first, second, third = (ResourceLock(file, path) for _ in range(3))
+    first, second, third = (ResourceLock(queues, path) for _ in range(3))
     assert not await first.take()
     order = []
 
@@ -162,10 +174,10 @@ async def test_processes_that_write_to_one_resource_take_turns(file: Path) -> No
 
 
 async def test_a_resource_has_nothing_to_do_with_the_queue_of_all_writers(
-    file: Path, turns: list[FairLock]
+    queues: ResourceQueues, turns: list[FairLock]
 ) -> None:
     assert turns[0].try_acquire()
-    turn = ResourceLock(file, ResourcePath("/alice/c/a"))
+    turn = ResourceLock(queues, ResourcePath("/alice/c/a"))
     assert not await turn.take()
     assert not turns[1].try_acquire()
     turns[0].release()
@@ -174,12 +186,12 @@ async def test_a_resource_has_nothing_to_do_with_the_queue_of_all_writers(
 
 
 async def test_nobody_waits_long_for_a_resource(
-    file: Path, monkeypatch: pytest.MonkeyPatch
+    queues: ResourceQueues, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that has the turn and is stopped must not stop the others."""
     monkeypatch.setattr(fair_lock, "MAX_RESOURCE_WAIT_S", 0.01)
     path = ResourcePath("/alice/c/a")
-    stopped, other = ResourceLock(file, path), ResourceLock(file, path)
+    stopped, other = ResourceLock(queues, path), ResourceLock(queues, path)
     assert not await stopped.take()
     assert await other.take()
     other.end()
@@ -188,9 +200,11 @@ async def test_nobody_waits_long_for_a_resource(
     other.end()
 
 
-async def test_a_turn_ends_although_a_child_process_has_the_file_open(file: Path) -> None:
+async def test_a_turn_ends_although_a_child_process_has_the_file_open(
+    queues: ResourceQueues,
+) -> None:
     path = ResourcePath("/alice/c/a")
-    turn, other = ResourceLock(file, path), ResourceLock(file, path)
+    turn, other = ResourceLock(queues, path), ResourceLock(queues, path)
     assert not await turn.take()
     assert turn._lock is not None
     inherited = os.dup(turn._lock._descriptor)  # as fork does
@@ -198,6 +212,36 @@ async def test_a_turn_ends_although_a_child_process_has_the_file_open(file: Path
     assert not await other.take()
     other.end()
     os.close(inherited)
+
+
+async def test_a_process_sees_who_writes_to_a_resource(file: Path, queues: ResourceQueues) -> None:
+    path = ResourcePath("/alice/c/a")
+    turn, other = ResourceLock(queues, path), ResourceLock(ResourceQueues(file), path)
+    elsewhere = ResourceLock(queues, ResourcePath("/alice/c/b"))
+    assert not other.is_taken()
+    for _ in range(2):
+        assert not await turn.take()
+        assert other.is_taken()
+        assert other.is_taken()
+        assert not elsewhere.is_taken()
+        turn.end()
+        assert not other.is_taken()
+        assert not other.is_taken()
+    other._queues.close()
+    assert not other.is_taken()
+
+
+def test_a_killed_process_has_nothing_taken(file: Path) -> None:
+    queues = ResourceQueues(file)
+    command = [sys.executable, "-c", _TAKE, str(file), "1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"True\n"
+        assert queues.is_taken(1)
+        other.kill()
+        other.wait(DEADLINE_S)
+    assert not queues.is_taken(1)
+    queues.close()
 
 
 def test_a_writer_knows_whether_others_write(turns: list[FairLock]) -> None:

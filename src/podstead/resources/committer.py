@@ -17,7 +17,8 @@ they do, those of other processes are likely to be there, too, and every plan th
 while another writes is in vain. Therefore processes lock such a resource against each other: the
 second writer there acquires the lock of its process, and those that follow within
 :data:`MAX_PROCESS_LOCK_S` go on from its result. So does the first, where a write has just failed
-because another process was faster.
+because another process was faster, or where another process has the lock: one write in between
+would be enough for all that were planned there to fail.
 """
 
 from __future__ import annotations
@@ -115,6 +116,8 @@ class WriteLock:
         except BaseException:  # cancelled while waiting: __aexit__ will not be called
             self._leave()
             raise
+        if not self.was_contended and locks.is_taken(self._path):
+            locks.note_contention(self._path)
         if self.was_contended or self._path in locks.contended:
             try:
                 await self._acquire_process_lock()
@@ -241,6 +244,11 @@ class WriteLocks:
     def of(self, path: ResourcePath) -> WriteLock:
         """A lock on the resource, which is acquired by entering its context."""
         return WriteLock(self, path)
+
+    def is_taken(self, path: ResourcePath) -> bool:
+        """Whether writers of other processes have locked the resource."""
+        process_lock = self.interprocess_lock(path)
+        return process_lock is not None and process_lock.is_taken()
 
     def note_contention(self, path: ResourcePath) -> None:
         """From now on and for a while, lock this resource against other processes, too."""

@@ -90,6 +90,9 @@ class DocumentSource(Protocol):
 class InterprocessLock(Protocol):
     """The place of a process among those that write to one resource."""
 
+    def is_taken(self) -> bool:
+        """Whether a process, perhaps this one, has its turn or waits for it."""
+
     async def take(self) -> bool:
         """Wait until the processes before this one have ended their turns, but not for long.
 

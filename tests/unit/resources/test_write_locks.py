@@ -158,6 +158,9 @@ class Among:
     def turn(self, _: ResourcePath) -> Among:
         return self
 
+    def is_taken(self) -> bool:
+        return not self.free.is_set()
+
     async def take(self) -> bool:
         had_to_wait = not self.free.is_set()
         await self.free.wait()
@@ -239,6 +242,25 @@ async def test_a_turn_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> N
     assert among.taken == among.ended == 4
 
 
+async def test_the_first_writer_waits_where_another_process_has_its_turn() -> None:
+    """Its write would be one that those who have the turn did not build on."""
+    among = Among()
+    among.free.clear()
+    locks = WriteLocks(among.turn)
+
+    async def write() -> bool:
+        async with locks.of(ONE) as lock:
+            return lock.was_contended
+
+    writing = asyncio.create_task(write())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not writing.done()
+    among.free.set()
+    assert await writing, "it reads what the other process has written"
+    assert (among.taken, among.ended) == (1, 1)
+
+
 async def test_a_write_that_was_overtaken_waits_for_its_turn_the_next_time() -> None:
     among = Among()
     locks = WriteLocks(among.turn)
@@ -278,10 +300,10 @@ async def test_turns_end_some_time_after_the_last_encounter(
 
 async def test_a_writer_cancelled_while_it_waits_for_its_turn_leaves_its_place() -> None:
     among = Among()
-    among.free.clear()
     locks = WriteLocks(among.turn)
     async with locks.of(ONE) as lock:
         lock.mark_overtaken()
+    among.free.clear()
 
     async def write() -> None:
         async with locks.of(ONE):

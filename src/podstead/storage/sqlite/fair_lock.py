@@ -50,7 +50,7 @@ _QUEUE_BITS: Final = 48
 _ATTEMPTS: Final = 8
 """How often a number is tried for, since others may take one at the same moment."""
 
-RESOURCE_QUEUES: Final = 63
+RESOURCE_QUEUES: Final = 1023
 """Among how many queues resources are divided. Writers of two resources in one queue only wait
 longer."""
 
@@ -147,17 +147,7 @@ class FairLock:
         self._last = -1
         self.others_write = False
         """Whether another writer has taken a number between the last two of this one."""
-        self._memory: mmap.mmap | None = None
-        self._descriptor = -1
-        if not IS_AVAILABLE:
-            return
-        with suppress(OSError):  # the disk may be full
-            self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
-            size = (queue + 1) * _LAST.size
-            if os.fstat(self._descriptor).st_size < size:
-                # Two processes may both do this, so it must not set back a number.
-                os.posix_fallocate(self._descriptor, 0, size)
-            self._memory = mmap.mmap(self._descriptor, size)
+        self._descriptor, self._memory = _opened(file, queue + 1)
 
     def try_acquire(self) -> bool:
         """Whether this writer has the lock. The first call takes a number."""
@@ -167,7 +157,9 @@ class FairLock:
             if self._number is None:
                 self._number = self._take_number(self._memory)
             # The writer before this one keeps its number locked until it has finished.
-            return self._number is not None and not self._is_locked(self._number - 1)
+            return self._number is not None and not _is_locked(
+                self._descriptor, self._queue, self._number - 1
+            )
         except OSError:  # the system has no memory for locks
             return True
 
@@ -214,7 +206,11 @@ class FairLock:
                 self._set_lock(fcntl.F_UNLCK, number)
             memory, signals = self._memory, self._signals
             # Read after the release: whoever takes a number from now on finds it released.
-            if signals is not None and memory is not None and self._last_taken(memory) > number:
+            if (
+                signals is not None
+                and memory is not None
+                and _last_taken(memory, self._queue) > number
+            ):
                 signals.send(self._queue, number + 1)
 
     def close(self) -> None:
@@ -232,14 +228,14 @@ class FairLock:
     def _take_number(self, memory: mmap.mmap) -> int | None:
         """The next number; ``None`` if others were faster each time. Raises OSError."""
         for _ in range(_ATTEMPTS):
-            last = self._last_taken(memory)
+            last = _last_taken(memory, self._queue)
             number = last + 1
             try:
                 self._set_lock(fcntl.F_WRLCK, number)
             except (BlockingIOError, PermissionError):  # another writer is just taking it
                 continue
             # Only who holds the lock on the next number writes, so this cannot change any more.
-            if self._last_taken(memory) == last:
+            if _last_taken(memory, self._queue) == last:
                 _LAST.pack_into(memory, self._queue * _LAST.size, number)
                 self.others_write = self._last not in {-1, last}
                 self._last = number
@@ -247,41 +243,97 @@ class FairLock:
             self._set_lock(fcntl.F_UNLCK, number)
         return None
 
-    def _last_taken(self, memory: mmap.mmap) -> int:
-        last: int = _LAST.unpack_from(memory, self._queue * _LAST.size)[0]
-        return last
-
-    def _is_locked(self, number: int) -> bool:
-        request = self._lock(fcntl.F_WRLCK, number)
-        answer = fcntl.fcntl(self._descriptor, fcntl.F_OFD_GETLK, request)
-        return int(_LOCK.unpack(answer)[0]) != fcntl.F_UNLCK
-
     def _set_lock(self, kind: int, number: int) -> None:
-        fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, self._lock(kind, number))
+        fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, _lock(kind, self._queue, number))
 
-    def _lock(self, kind: int, number: int) -> bytes:
-        return _LOCK.pack(kind, os.SEEK_SET, (self._queue << _QUEUE_BITS) + number, 1, 0)
+
+def _opened(file: Path, queues: int) -> tuple[int, mmap.mmap | None]:
+    """The file, with room for so many queues, and its content; -1 and ``None`` if it cannot be
+    used."""
+    descriptor = -1
+    if IS_AVAILABLE:
+        with suppress(OSError):  # the disk may be full
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+            size = queues * _LAST.size
+            if os.fstat(descriptor).st_size < size:
+                # Two processes may both do this, so it must not set back a number.
+                os.posix_fallocate(descriptor, 0, size)
+            return descriptor, mmap.mmap(descriptor, size)
+    return descriptor, None
+
+
+def _last_taken(memory: mmap.mmap, queue: int) -> int:
+    last: int = _LAST.unpack_from(memory, queue * _LAST.size)[0]
+    return last
+
+
+def _is_locked(descriptor: int, queue: int, number: int) -> bool:
+    """Whether a number is locked by another holder. Raises OSError."""
+    answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK, queue, number))
+    return int(_LOCK.unpack(answer)[0]) != fcntl.F_UNLCK
+
+
+def _lock(kind: int, queue: int, number: int) -> bytes:
+    return _LOCK.pack(kind, os.SEEK_SET, (queue << _QUEUE_BITS) + number, 1, 0)
+
+
+class ResourceQueues:
+    """The queues of all resources, which a process keeps open."""
+
+    def __init__(self, file: Path, signals: ReleaseSignals | None = None) -> None:
+        """The parameters are those of :class:`FairLock`."""
+        self.file = file
+        self.signals = signals
+        self._descriptor, self._memory = _opened(file, 1 + RESOURCE_QUEUES)
+        # The last numbers of queues, whose holders have finished.
+        self._finished: dict[int, int] = {}
+
+    def close(self) -> None:
+        """Release everything."""
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def is_taken(self, queue: int) -> bool:
+        """Whether a writer in this queue has not finished. Nearly always without a system call."""
+        memory = self._memory
+        if memory is None:
+            return False
+        last = _last_taken(memory, queue)
+        if self._finished.get(queue) == last:
+            return False
+        with suppress(OSError):  # the system has no memory for locks
+            if _is_locked(self._descriptor, queue, last):
+                return True
+        self._finished[queue] = last
+        return False
 
 
 class ResourceLock:
     """Implements InterprocessLock: the place of a process among the writers of one resource."""
 
+    __slots__ = ("_lock", "_queue", "_queues", "expect")
+
     def __init__(
         self,
-        file: Path,
+        queues: ResourceQueues,
         path: ResourcePath,
         expect: Callable[[int], None] = lambda _: None,
-        signals: ReleaseSignals | None = None,
     ) -> None:
         """``expect`` is told how many writes follow the next one."""
         self.expect = expect
-        self._file = file
-        self._signals = signals
+        self._queues = queues
         self._queue = 1 + zlib.crc32(path.encode()) % RESOURCE_QUEUES
         self._lock: FairLock | None = None
 
+    def is_taken(self) -> bool:
+        return self._queues.is_taken(self._queue)
+
     async def take(self) -> bool:
-        self._lock = lock = FairLock(self._file, self._queue, self._signals)
+        self._lock = lock = FairLock(self._queues.file, self._queue, self._queues.signals)
         if lock.try_acquire():
             return False
         loop, come = asyncio.get_running_loop(), asyncio.Event()

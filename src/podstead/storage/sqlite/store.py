@@ -48,7 +48,12 @@ from podstead.storage.sqlite.compacting import SMALL_BATCH_PAGES, checkpoint, re
 from podstead.storage.sqlite.connection import bytes_on_disk, explained, open_reader
 from podstead.storage.sqlite.database import migrations
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
-from podstead.storage.sqlite.fair_lock import FairLock, ResourceLock
+from podstead.storage.sqlite.fair_lock import (
+    FairLock,
+    ReleaseSignals,
+    ResourceLock,
+    ResourceQueues,
+)
 from podstead.storage.sqlite.maintenance import SqliteRemovals
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.storage.sqlite.row_changes import ChangeQueue, SharedChanges, new_change_queue
@@ -145,9 +150,12 @@ class SqliteStore(BaseStore):
             connection = WriteConnection(
                 self._layout.database, changes, self._space, shared=self._shared, vfs=self._vfs
             )
-        signals = None if self._shared is None else self._shared.signals
-        lock = FairLock(self._layout.fair_lock, signals=signals)
+        lock = FairLock(self._layout.fair_lock, signals=self._signals)
         return Writer(connection, lock, max_waiting=self._max_waiting, on_changes=on_changes)
+
+    @property
+    def _signals(self) -> ReleaseSignals | None:
+        return None if self._shared is None else self._shared.signals
 
     def _new_staging(self, parts: _Parts) -> BodyStaging:
         def step(begin: Begin[Found]) -> Awaitable[Found]:
@@ -219,9 +227,8 @@ class SqliteStore(BaseStore):
     def interprocess_lock(self, path: ResourcePath) -> InterprocessLock | None:
         if self._shared is None:
             return None
-        return ResourceLock(
-            self._layout.fair_lock, path, self._use().writer.expect, self._shared.signals
-        )
+        opened = self._use()
+        return ResourceLock(opened.resource_queues, path, opened.writer.expect)
 
     def _new_bytes(self, put: Put) -> int:
         # The large body of a resource that is moved is on disk already, and stays.
@@ -325,6 +332,10 @@ class _Parts:
         return self._store._new_writer(self._changes, self.change_notifier.notify)
 
     @cached_property
+    def resource_queues(self) -> ResourceQueues:
+        return ResourceQueues(self._store._layout.fair_lock, self._store._signals)
+
+    @cached_property
     def change_notifier(self) -> ChangeNotifier:
         return ChangeNotifier(self._store._layout.change_pipes)
 
@@ -356,6 +367,8 @@ class _Parts:
         self.reader.close()
         if "ephemeral" in opened:
             self.ephemeral.close()
+        if "resource_queues" in opened:
+            self.resource_queues.close()
         try:
             # Before the rest, because waiting writes still need their blobs and notifications.
             if "writer" in opened:
