@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, TypeVar
 
 from podstead.authn.credentials import (
-    Credential,
     InvalidToken,
     OtherCredential,
     SigningKey,
@@ -136,7 +135,7 @@ class Authenticator:
         Raises NotAuthenticated with ``invalid`` for credentials that are not valid, and what
         :func:`~podstead.authn.credentials.read_credential` raises.
         """
-        credential = self._read(credentials)
+        credential = read_credential(credentials.authorization, credentials.proofs, self._by_name)
         match credential:
             case None:
                 scheme = self._scheme_elsewhere(credentials)
@@ -165,7 +164,7 @@ class Authenticator:
         They may have expired meanwhile, because the request arrived in time. Raises
         NotAuthenticated.
         """
-        match self._read(credentials):
+        match read_credential(credentials.authorization, credentials.proofs, self._by_name):
             case OtherCredential(name):
                 await self._by_name[name].check_again(credentials, identity)
             case None:
@@ -182,9 +181,6 @@ class Authenticator:
             now = await refined(identity, self._refinements)
             if now.limit != identity.limit:
                 raise NotAuthenticated("What the credentials are good for has changed meanwhile")
-
-    def _read(self, credentials: RequestCredentials) -> Credential:
-        return read_credential(credentials.authorization, credentials.proofs, self._by_name)
 
     def _scheme_elsewhere(self, credentials: RequestCredentials) -> CredentialScheme | None:
         """The scheme of a request without an Authorization field, if it has credentials."""
