@@ -22,6 +22,7 @@ SETTINGS = {
     "acme": ("acme-port", "8080"),
     "git": ("git-processes", "4"),
     "legacy_notifications": ("legacy-notifications-open", "true"),
+    "links": ("sharing-link-max-days", "4"),
     "nostr": ("nostr-basic", "any"),
     "passkeys": ("passkey-requests-per-minute", "4"),
     "two_factor": ("require-two-factor", "true"),
@@ -33,6 +34,7 @@ ADDRESSES = {
     "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
     "previews": ["/.pages/thumbnail/{pod}/picture.png"],
     "legacy_notifications": ["/.notifications"],
+    "links": ["/.links/open/none"],
     "uploads": ["/.uploads/"],
     "webhooks": ["/.notifications/WebhookChannel2023/", "/.notifications/sender"],
 }

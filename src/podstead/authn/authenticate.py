@@ -46,10 +46,10 @@ class RequestCredentials(Value):
     """What a request contains about its sender: the Authorization and DPoP fields, the method and
     URL that a proof must name, and the client's address (for IPv6 its network).
 
-    ``url`` is the effective URL (A-11) with its query, its raw bytes as Latin-1. ``repository`` is
-    the container whose repository git accesses, if this is a git request. ``certificate`` is the
-    client certificate (DER) whose key the sender has proven to have; it applies only if there is no
-    Authorization field (A-2).
+    ``url`` is the effective URL (A-11) with its query, its raw bytes as Latin-1. ``sequence`` is
+    the container that a sequence of requests is about which one signed event may authorize, if this
+    is one of them. ``certificate`` is the client certificate (DER) whose key the sender has proven
+    to have; it applies only if there is no Authorization field (A-2).
     """
 
     authorization: Sequence[bytes]
@@ -58,7 +58,7 @@ class RequestCredentials(Value):
     url: str
     client_address: str
     has_content: bool = False
-    repository: ResourcePath | None = None
+    sequence: ResourcePath | None = None
     certificate: bytes | None = None
 
 

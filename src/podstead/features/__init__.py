@@ -50,6 +50,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.request import ClientCertificates
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
+    from podstead.web.sharing.share_page import SharingSection
     from podstead.web.sign_in.authorization import ConsentExtension
     from podstead.web.sign_in.browser_sign_in import PasswordRecovery, SignInForm
 
@@ -63,6 +64,7 @@ SHIPPED: Final = (
     "git",
     "importers",
     "legacy_notifications",
+    "links",
     "mail",
     "nostr",
     "passkeys",
@@ -211,6 +213,9 @@ class WorkerFeature:
 
     account_collections: Sequence[Collection[Any]] = ()
     """What belongs to an account and is listed and removed, as JSON and on pages."""
+
+    sharing_section: SharingSection | None = None
+    """A section of the page about who has access to a resource."""
 
     security_sections: Sequence[SecuritySection] = ()
     """Sections of the page about security."""

@@ -135,7 +135,7 @@ class Git:
         url: str = "https://pod.example/alice/info/refs?service=git-receive-pack",
     ) -> bool:
         """Whether the request is let through."""
-        address, _, repository = (sequence or ALICE).partition(" ")
+        address, _, container = (sequence or ALICE).partition(" ")
         credentials = sent(
             self.event,
             as_password=as_password,
@@ -143,7 +143,7 @@ class Git:
             url=url,
             client_address=address,
             has_content=True,
-            repository=None if sequence is None else ResourcePath(repository),
+            sequence=None if sequence is None else ResourcePath(container),
         )
         try:
             await self.requests.verify(credentials)

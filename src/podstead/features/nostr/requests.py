@@ -78,20 +78,20 @@ class SignedRequests(CredentialScheme):
         """The identity of the signer: ``did:nostr:`` with the key, and the WebID that the key is
         linked to.
 
-        An event authorizes one request or, as a password, all requests of git for one repository
-        from one address (A-147). Raises NotAuthenticated, and Overloaded if no more uses can be
-        recorded.
+        An event authorizes one request or, as a password, all requests of one sequence from one
+        address, such as those of a push (A-147). Raises NotAuthenticated, and Overloaded if no more
+        uses can be recorded.
         """
         sent = _event_in(credentials)
         request = SignedRequest(
             credentials.method,
             credentials.url.encode("latin-1"),
             credentials.has_content,
-            is_git=credentials.repository is not None,
+            in_sequence=credentials.sequence is not None,
         )
         sequence = None
-        if sent.as_password and credentials.repository is not None:
-            sequence = f"{credentials.client_address} {credentials.repository}"
+        if sent.as_password and credentials.sequence is not None:
+            sequence = f"{credentials.client_address} {credentials.sequence}"
         try:
             event = read_event(sent.event)
             proven = self._check(event, sent, request)
