@@ -172,6 +172,7 @@ def test_an_operator_manages_an_account_to_its_end(operator: Page, operated: Ope
         expect(logged.filter(has_text=event).first).to_be_visible()
 
 
+@pytest.mark.feature("two_factor")
 @IN_EVERY_WINDOW
 def test_an_operator_makes_another_one_and_resets_a_second_factor(
     chromium: Browser, window: Window, operator: Page, operated: Operated

@@ -21,7 +21,7 @@ PHONE: ViewportSize = {"width": 360, "height": 740}
 DESK: ViewportSize = {"width": 1280, "height": 800}
 PICTURES = os.environ.get("PODSTEAD_PICTURES")
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.feature("mail")]
 
 
 @pytest.fixture(scope="module")

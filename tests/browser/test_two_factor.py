@@ -14,7 +14,7 @@ from tests.support.browser_people import PHONE_WIDTH, show_account, sign_in, vio
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.feature("two_factor")]
 
 SECURITY = "/.pages/security"
 

@@ -22,7 +22,9 @@ SETTINGS = {
     "acme": ("acme-port", "8080"),
     "git": ("git-processes", "4"),
     "legacy_notifications": ("legacy-notifications-open", "true"),
+    "links": ("sharing-link-max-days", "4"),
     "passkeys": ("passkey-requests-per-minute", "4"),
+    "two_factor": ("require-two-factor", "true"),
     "webid_tls": ("client-cert-format", "pem"),
     "mail": ("mail", "console"),
 }
@@ -31,12 +33,17 @@ ADDRESSES = {
     "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
     "previews": ["/.pages/thumbnail/{pod}/picture.png"],
     "legacy_notifications": ["/.notifications"],
+    "links": ["/.links/open/none"],
     "uploads": ["/.uploads/"],
     "webhooks": ["/.notifications/WebhookChannel2023/", "/.notifications/sender"],
 }
 """Addresses that only the feature answers."""
-OF_THE_PROVIDER = {"passkeys": ("/idp/account/passkeys", "data-passkeys")}
-"""The same for features of the identity provider, with a part of its page for signing in."""
+OF_THE_PROVIDER = {
+    "passkeys": ("/idp/account/passkeys", "/idp/login", "data-passkeys"),
+    "two_factor": ("/idp/account/two-factor", "/.pages/forgot", "/idp/recover"),
+}
+"""The same for features of the identity provider, with a page and what only the feature adds to
+it."""
 WITHOUT_THESE = {"access_limits"}
 """Features that have none of these."""
 COMMANDS = {"importers": "import", "watch": "watch", "webid_tls": "cert"}
@@ -77,9 +84,9 @@ def test_a_server_without_a_feature_does_not_know_it(
     server = ServerProcess(tmp_path / "root", options, environment=environment)
     with running_server(server):
         if left_out in OF_THE_PROVIDER:
-            address, part = OF_THE_PROVIDER[left_out]
+            address, place, part = OF_THE_PROVIDER[left_out]
             assert server.request("GET", address).status == 404
-            page = server.request("GET", "/idp/login", headers={"Accept": "text/html"})
+            page = server.request("GET", place, headers={"Accept": "text/html"})
             assert page.status == 200
             assert part.encode() not in page.body
             return

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from podstead.cli.commands import main
+from podstead.features import features
 from tests.support.commands import invoke
 from tests.support.server import ServerProcess, server_fixture
 
@@ -105,7 +106,8 @@ def ask_about_accounts(ask: Asked) -> None:
     web_id = f"{ask.server.base_url}/alice/#me"
     assert [each["web_id"] for each in ask("account list")] == [web_id]
     ask("account password", "alice", typed=f"{PASSWORD}\n")
-    for change in ("disable", "enable", "promote", "demote", "sign-out", "reset-two-factor"):
+    resets = [reset.name for each in features() for reset in each.account_resets()]
+    for change in ("disable", "enable", "promote", "demote", "sign-out", *resets):
         assert ask(f"account {change}", "alice")["disabled"] == (change == "disable")
     ask("account sign-in-link", "alice")
     assert ask("account credentials", "alice")["web_id"] == web_id

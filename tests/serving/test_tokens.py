@@ -183,6 +183,7 @@ def token_status(server: ServerProcess, name: str) -> int:
         return client.request("POST", "/idp/credentials", sent, json_type).status
 
 
+@pytest.mark.feature("two_factor")
 def test_an_operator_resets_a_second_factor_by_command(tmp_path: Path) -> None:
     root = tmp_path / "root"
     with running_server(ServerProcess(root=root, options=["--idp"])) as server:

@@ -9,6 +9,7 @@ from podstead.app.adapters.audit import LogAudit, NamingRecordStore
 from podstead.app.adapters.passwords import Argon2Passwords
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
+from podstead.features import features
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration.service import Administration
 from podstead.idp.audit import Audit
@@ -89,5 +90,10 @@ def build_accounts(
         credentials=ClientCredentials(records=records, audit=audit),
         audit=audit,
         records=records,
-        administration=Administration(records=records, accounts=accounts, audit=audit),
+        administration=Administration(
+            records=records,
+            accounts=accounts,
+            audit=audit,
+            resets=[reset for each in features() for reset in each.account_resets()],
+        ),
     )

@@ -101,7 +101,7 @@ class PodPages:
                     site,
                     services.settings.terms_text,
                     is_markdown(services.settings),
-                    self._previews.markdown,
+                    self.previews.markdown,
                 ),
                 *(page for each in services.features for page in each.pages),
             ),
@@ -122,7 +122,8 @@ class PodPages:
         return self.site.guard.endpoint(page.get)
 
     @cached_property
-    def _previews(self) -> ContentPreviews:
+    def previews(self) -> ContentPreviews:
+        """What the pages show of stored content."""
         found = (each.previews for each in self._services.features)
         return next((each for each in found if each is not None), ContentPreviews())
 
@@ -142,7 +143,7 @@ class PodPages:
         notes = StorageNotes(self._usage)
         reach = MemberAudiences(store=services.store, gate=services.gate)
         authors = ChangeAuthors(services.store)
-        contents, previews = DocumentContents(resources), self._previews
+        contents, previews = DocumentContents(resources), self.previews
         documents = DocumentPage(site, resources, contents, previews, reach, authors)
         page_cache = PageCache(services.store.data_version)
         lists = MemberLists(resources)
@@ -183,7 +184,8 @@ class PodPages:
         )
 
     @cached_property
-    def _sharing(self) -> SharingService:
+    def sharing(self) -> SharingService:
+        """Shows and changes who has access to resources."""
         services = self._services
         return SharingService(services.resource_context, services.resources, services.owners)
 
@@ -209,7 +211,7 @@ class PodPages:
             self.site,
             self._access_requests,
             PendingRequests(self._access_requests, self._services.store),
-            self._sharing,
+            self.sharing,
             Names(self._services.base_url),
         )
         self.site.guard.announce(page.count)
@@ -224,8 +226,16 @@ class PodPages:
         names = NamesByReader(services.base_url, GroupNames(documents))
         contacts = Contacts(documents)
         return (
-            SharePage(site, self._sharing, people, requests, contacts, names),
-            WhyPage(site, self._sharing, people, names),
+            SharePage(
+                site,
+                self.sharing,
+                people,
+                requests,
+                contacts,
+                names,
+                [each.sharing_section for each in services.features if each.sharing_section],
+            ),
+            WhyPage(site, self.sharing, people, names),
             AskPage(site, requests),
             SharedPage(site, self._shared_lists, requests, names),
             self._requests_page,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.adapters.audit import StoredAudit
 from podstead.app.adapters.engine import key_storage
-from podstead.app.adapters.one_time_passwords import PyotpPasswords
 from podstead.app.adapters.own_resources import AccountProfiles, ClientDocumentReader
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.registration import terms_hash
@@ -28,11 +27,9 @@ from podstead.idp.request_notices import AccessRequestMails
 from podstead.idp.security_events import security_events
 from podstead.idp.sessions import Sessions
 from podstead.idp.sign_in import LastSignIns
-from podstead.idp.sign_in_methods import SignInMethod
+from podstead.idp.sign_in_methods import SecondStep, SignInMethod
 from podstead.idp.token_issuing import IssuerRestoration, OwnTokens, ProfileIssuer
 from podstead.idp.token_service import TokenService, TokenStatus
-from podstead.idp.two_factor.second_step import SecondStep
-from podstead.idp.two_factor.service import TwoFactors
 from podstead.web.authority import is_loopback_url
 from podstead.web.oidc.accounts import CredentialsEndpoint, DidDocumentEndpoint, PodsWithAccounts
 from podstead.web.oidc.endpoints import ProtocolEndpoints, UserinfoEndpoint
@@ -93,24 +90,11 @@ class Provider:
         return (*of_features, SignInMethod(NOSTR_LINKS))
 
     @cached_property
-    def two_factors(self) -> TwoFactors:
-        return TwoFactors(
-            records=self.records,
-            methods=self.sign_in_methods,
-            passwords=PyotpPasswords(),
-            audit=self.audit,
-            demanded=self.settings.require_two_factor,
-        )
-
-    @cached_property
-    def second_step(self) -> SecondStep:
-        return SecondStep(
-            records=self.records,
-            accounts=self.accounts.accounts,
-            two_factors=self.two_factors,
-            attempts=self.accounts.attempts,
-            known_browsers=self.accounts.known_browsers,
-            audit=self.audit,
+    def second_step(self) -> SecondStep | None:
+        """What accounts need after their passwords, if a feature asks for more."""
+        return next(
+            (each.second_step for each in self.services.features if each.second_step is not None),
+            None,
         )
 
     @cached_property
@@ -260,7 +244,7 @@ class Provider:
             proven_key=self.protocol.proven_key,
             randomness=self.services.randomness,
             last_sign_ins=LastSignIns(self.records),
-            two_factors=self.two_factors,
+            second_step=self.second_step,
         )
         endpoints: list[object] = [self.protocol, userinfo, credentials]
         if self.nostr is not None:

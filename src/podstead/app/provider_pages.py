@@ -33,7 +33,6 @@ from podstead.web.account.nostr import (
     ProfileKeyCollection,
 )
 from podstead.web.account.security_page import SecurityPage
-from podstead.web.account.two_factor import TwoFactorPages
 from podstead.web.console.accounts import AccountPage, AccountsPage
 from podstead.web.console.server import HealthPage, InvitationsPage, LogPage, SettingsPage
 from podstead.web.pages.addresses import LOGIN
@@ -47,11 +46,13 @@ from podstead.web.sign_in.authorization import (
 from podstead.web.sign_in.browser_sign_in import (
     NOSTR_REQUESTS_PER_MINUTE,
     BrowserSignIn,
+    PasswordRecovery,
     RequestLimit,
+    SignInForm,
 )
 from podstead.web.sign_in.end_session import EndSessionPages
 from podstead.web.sign_in.links import ForgotPage, LinkPage, VerifyPage
-from podstead.web.sign_in.login import LoginPage, RecoveryPage, SecondStepPages
+from podstead.web.sign_in.login import LoginPage
 from podstead.web.sign_in.pages import LanguageChoice, SignInPage
 from podstead.web.sign_in.people import PodSessions
 from podstead.web.sign_in.registration import NewTermsPage, RegistrationPages
@@ -107,7 +108,6 @@ class ProviderPages:
             accounts.known_browsers,
             provider.sessions,
             MailQueue(provider.records),
-            provider.two_factors,
             provider.second_step,
         )
 
@@ -118,11 +118,10 @@ class ProviderPages:
 
     def _sign_in_pages(self) -> tuple[object, ...]:
         site, provider, sign_in = self.site, self._provider, self.sign_in
-        accounts, attempts = self._accounts.accounts, self._accounts.attempts
-        authorizations, two_factors = provider.authorizations, provider.two_factors
-        forms = [form for each in self._services.features for form in each.sign_in_forms]
+        accounts = self._accounts.accounts
+        authorizations = provider.authorizations
         has_nostr = provider.nostr is not None
-        login = LoginPage(site, sign_in, forms, has_nostr)
+        login = LoginPage(site, sign_in, self.forms, has_nostr)
         return (
             login,
             AuthorizationEndpoint(
@@ -133,7 +132,7 @@ class ProviderPages:
                 authorizations,
                 sign_in,
                 provider.audit,
-                forms,
+                self.forms,
                 has_nostr,
                 self._services.consent,
             ),
@@ -144,10 +143,6 @@ class ProviderPages:
                 sign_in,
                 None if provider.nostr is None else provider.nostr.proven,
             ),
-            SecondStepPages(
-                site, provider.second_step, two_factors, authorizations, sign_in, forms
-            ),
-            RecoveryPage(site, accounts, two_factors, attempts, sign_in),
             NewTermsPage(site, accounts, authorizations, self._settings.terms_text),
             EndSessionPages(
                 site,
@@ -158,6 +153,16 @@ class ProviderPages:
                 provider.audit,
             ),
         )
+
+    @cached_property
+    def forms(self) -> Sequence[SignInForm]:
+        """Ways to sign in besides the password."""
+        return [form for each in self._services.features for form in each.sign_in_forms]
+
+    @cached_property
+    def _recoveries(self) -> Sequence[PasswordRecovery]:
+        found = [each.password_recovery for each in self._services.features]
+        return [each for each in found if each is not None]
 
     @cached_property
     def _verification(self) -> EmailVerification:
@@ -197,7 +202,7 @@ class ProviderPages:
             provider.profile_issuer,
             PodSessions(provider.records, self.site.cookies),
             provider.events_of,
-            provider.two_factors,
+            self._recoveries,
             self.sign_in,
             provider.audit,
             self._verification if self._settings.reaches_people else None,
@@ -208,7 +213,6 @@ class ProviderPages:
         return (
             self.account,
             *self._collections,
-            TwoFactorPages(site, provider.two_factors),
             IssuerPages(site, provider.profile_issuer, provider.restoration),
             ExportPages(
                 PodExports(provider.records, provider.audit),
@@ -279,10 +283,9 @@ class ProviderPages:
                 OneTimeLinks(records),
                 provider.sessions,
                 audit,
-                provider.two_factors,
                 provider.second_step,
             ),
-            ForgotPage(site, records, settings.reaches_people),
+            ForgotPage(site, records, settings.reaches_people, self._recoveries),
             VerifyPage(site, self._verification),
         )
 

@@ -18,7 +18,7 @@ from podstead.cli.output import (
 from podstead.cli.running import Output, in_root, on_root, on_settings
 from podstead.config import Settings
 from podstead.config.value_types import BASE_URL
-from podstead.features import credential_options, credential_records
+from podstead.features import credential_options, credential_records, features
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.administration import DataRoot
@@ -139,17 +139,6 @@ _CHANGES: Final = (
         "Signed the account {name} out everywhere.",
         "Sign each account NAME out in every browser. Its applications stay connected.",
     ),
-    (
-        "reset-two-factor",
-        "Remove lost second factors.",
-        "The second factor of the account {name} has been reset.",
-        """Remove the authenticator app and the recovery codes of each account NAME.
-
-    This is for people who have lost both: make sure who asks. The account is signed out in every
-    browser, and its password alone signs in again. If the server requires a second factor, the
-    next sign-in sets one up. Passkeys remain.
-    """,
-    ),
 )
 """The name, the short help, what is printed, and the help."""
 
@@ -169,6 +158,8 @@ def _add_change(name: str, short_help: str, done: str, description: str) -> None
 
 for change in _CHANGES:
     _add_change(*change)
+for reset in (each for feature in features() for each in feature.account_resets()):
+    _add_change(reset.name, reset.short_help, reset.done, reset.help)
 
 
 @account.command("sign-in-link", short_help="Create a one-time link for a lost password.")

@@ -20,7 +20,6 @@ def check_together(settings: Settings) -> None:
     _check_redirects(settings)
     _check_token_secrets(settings)
     _check_sockets(settings)
-    _check_two_factor(settings)
     if settings.base_url:
         _check_base_url(settings)
     elif settings.host != "localhost":
@@ -96,13 +95,6 @@ def _check_token_secrets(settings: Settings) -> None:
         raise StartRefused(
             "PODSTEAD_TOKEN_SECRET_PREVIOUS is set without PODSTEAD_TOKEN_SECRET. Set the current "
             "signing key as well."
-        )
-
-
-def _check_two_factor(settings: Settings) -> None:
-    if settings.require_two_factor and not settings.idp:
-        raise StartRefused(
-            "require-two-factor is on, but idp is off. Add --idp, or remove require-two-factor."
         )
 
 

@@ -28,8 +28,9 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
     from podstead.core.identity import IdentityRefinement
+    from podstead.idp.administration.service import AccountReset
     from podstead.idp.records import ClientCredential
-    from podstead.idp.sign_in_methods import SignInMethod
+    from podstead.idp.sign_in_methods import SecondStep, SignInMethod
     from podstead.notifications.channels import ChannelHandler
     from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
@@ -49,8 +50,9 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.request import ClientCertificates
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
+    from podstead.web.sharing.share_page import SharingSection
     from podstead.web.sign_in.authorization import ConsentExtension
-    from podstead.web.sign_in.browser_sign_in import SignInForm
+    from podstead.web.sign_in.browser_sign_in import PasswordRecovery, SignInForm
 
 C = TypeVar("C", bound=Callable[..., object])
 CommandOption = Callable[[Any], Any]
@@ -62,8 +64,10 @@ SHIPPED: Final = (
     "git",
     "importers",
     "legacy_notifications",
+    "links",
     "mail",
     "passkeys",
+    "two_factor",
     "previews",
     "uploads",
     "watch",
@@ -200,8 +204,17 @@ class WorkerFeature:
     sign_in_forms: Sequence[SignInForm] = ()
     """Ways to sign in besides the password, as the sign-in form offers them."""
 
+    second_step: SecondStep | None = None
+    """What an account needs after its password."""
+
+    password_recovery: PasswordRecovery | None = None
+    """A way to a new password for people who have lost theirs."""
+
     account_collections: Sequence[Collection[Any]] = ()
     """What belongs to an account and is listed and removed, as JSON and on pages."""
+
+    sharing_section: SharingSection | None = None
+    """A section of the page about who has access to a resource."""
 
     security_sections: Sequence[SecuritySection] = ()
     """Sections of the page about security."""
@@ -282,6 +295,10 @@ class Feature:
     def summary(self, settings: Settings) -> Mapping[str, str]:
         """Lines of the summary that ``podstead start`` prints, by their first word."""
         return {}
+
+    def account_resets(self) -> Sequence[AccountReset]:
+        """What operators can remove for a person who has lost it."""
+        return ()
 
     def sign_in_methods(self) -> Sequence[SignInMethod]:
         """What accounts can have to sign in with besides the password."""

@@ -13,12 +13,10 @@ class IdpCodes(ErrorCode):
         "A password must have at least {number} characters; choose a longer one, such as a few "
         "words that you can remember"
     )
-    PASSKEY_NEEDED = "Add a passkey first"
     EMAIL_TAKEN = "An account has this e-mail address already: sign in, or use another"
     NAME_TAKEN = "Another account has this name"
     SIGN_IN_FIRST = "Sign in first"
     ACCOUNT_UNUSABLE = "The account cannot be used"
-    SECOND_FACTOR_EXISTS = "The account has a second factor already: sign in again"
     OTHER_WEB_ID = "The account has another WebID"
     CLIENT_GONE = "The application is no longer registered"
     CLIENT_UNAVAILABLE = "The application's document cannot be read at present; try again later"
@@ -36,7 +34,6 @@ class IdpCodes(ErrorCode):
     NO_SUCH_ACCOUNT = "There is no such account"
     NO_SUCH_KEY = "There is no such key; it may have been removed"
     NO_SUCH_TOKEN = "There is no such token; it may have been revoked"
-    NO_AUTHENTICATOR_SECRET = "This is no secret of an authenticator app"
     LAST_FACTOR = "This is the only way to sign in to the account: add another one first"
     KEY_NOT_ALLOWED = "This key cannot sign in; its permission may have been removed"
     LINK_USED_MEANWHILE = "This link has been used meanwhile"
@@ -45,14 +42,10 @@ class IdpCodes(ErrorCode):
         "This server does not know the application. If you have used it here before, clear the "
         "data that your browser stores for the application's site, and try again."
     )
-    SECOND_FACTOR_REQUIRED = (
-        "This server requires a second factor besides the password: add another one first"
-    )
     INTERACTION_EXPIRED = "This sign-in has expired. Go back to the application and start again"
     INTERACTION_FINISHED = "This sign-in is finished. Go back to the application"
     OTHER_BROWSER = "This sign-in was started in another browser"
     TOO_MANY_SIGN_INS = "Too many sign-ins are in progress; try again"
-    PASSWORD_FIRST = "Type your name and password first"
     NOT_VERIFIED = "Your identity was not verified in this sign-in; go back and try again"
     VERIFIED_TOO_LONG_AGO = "Your identity was verified too long ago; go back and try again"
     OWN_KEY_NOT_IN_PROFILE = "Your profile does not state this key; it may have been removed"

@@ -338,55 +338,6 @@ class ProvenKey(msgspec.Struct, frozen=True):
     public_key: str
 
 
-class TwoFactor(msgspec.Struct, frozen=True):
-    """The second factors of a person (:mod:`podstead.idp.two_factor`); the key is the account id.
-
-    ``totp_secret`` is base32 (RFC 4648), ``None`` without an authenticator app. ``last_step`` is
-    the time step of the last code that was accepted: no code of it or of an earlier one is accepted
-    again. ``recovery_hashes`` are those of the codes that are left.
-    """
-
-    account_id: str
-    totp_secret: str | None = None
-    totp_created_s: int = 0
-    totp_used_s: int | None = None
-    last_step: int = 0
-    with_passkey: bool = False
-    """Whether a password needs a passkey besides it where there is no authenticator app."""
-    recovery_hashes: tuple[str, ...] = ()
-    recovery_created_s: int = 0
-    recovered: str = ""
-    """The mark of the password that was set with a recovery code, until another factor is used.
-    With that password, no other recovery code is a second factor."""
-
-    @property
-    def is_on(self) -> bool:
-        """Whether a password alone does not sign in."""
-        return self.totp_secret is not None or self.with_passkey
-
-
-class PendingSecondFactor(msgspec.Struct, frozen=True):
-    """A browser whose person has typed the right password and has yet to give the second factor;
-    the key is the hash of the browser's secret.
-
-    ``password_mark`` is the mark of the password, so that changing it ends this sign-in.
-    """
-
-    account_id: str
-    verified_s: int
-    password_mark: str
-    lasting: bool
-    path: str
-    """Where the browser continues: at the account, a page of pods, or an interaction."""
-    uid: str = ""
-    """The interaction that it belongs to, if any."""
-    common_password: bool = False
-    by_recovery: bool = False
-    """Whether the password was chosen with a recovery code just now, so that another one is not a
-    second factor."""
-    failures: int = 0
-
-
 class RevokedToken(msgspec.Struct, frozen=True):
     """A revoked access token; the key is its ``jti``."""
 
@@ -414,8 +365,6 @@ SECURITY_EVENTS: Final = RecordKind("security-event", SecurityEvent)
 NOSTR_CHALLENGES: Final = RecordKind("nostr-challenge", Challenge)
 PROFILE_KEYS: Final = RecordKind("profile-key", ProfileKey)
 PROVEN_KEYS: Final = RecordKind("proven-key", ProvenKey)
-TWO_FACTORS: Final = RecordKind("two-factor", TwoFactor)
-PENDING_SECOND_FACTORS: Final = RecordKind("half-sign-in", PendingSecondFactor)
 
 
 # The names that people type to sign in: e-mail addresses and pod names (A-92).

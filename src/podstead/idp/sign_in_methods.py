@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from podstead.core.errors import AccessDenied, Conflict
 from podstead.idp.codes import IdpCodes
@@ -34,6 +34,31 @@ class SignInMethod:
     records: RecordKind[Any]
     is_second_factor: bool = False
     """Whether one of these, after a password, is the second factor."""
+
+
+class SecondStep(Protocol):
+    """What an account needs after its password. All methods raise StorageError and Overloaded."""
+
+    async def begin(
+        self,
+        account: Account,
+        *,
+        browser: str,
+        path: str,
+        lasting: bool = False,
+        uid: str = "",
+        common_password: bool = False,
+    ) -> str | None:
+        """After the right password, the path at which the browser with the secret ``browser``
+        continues; ``None`` if the password is enough. Afterwards a session begins, ``lasting`` or
+        not, and the browser goes to ``path`` or on with the interaction ``uid``."""
+
+    async def is_needed(self, account_id: str) -> bool:
+        """Whether an account needs more than its password."""
+
+    async def method_removal(self, account: Account, method: EntryId) -> Sequence[Precondition]:
+        """The preconditions for removing a sign-in method, which may be the second step of the
+        account. Raises Conflict if it must stay."""
 
 
 _AMR_OF_KIND: Final = {"passkey": "user", "nostr-key": "pop"}

@@ -64,7 +64,9 @@ if "webid_tls" in LEFT_OUT:  # then no listener requests certificates
     _OPTIONAL |= {"podstead.app.process.tls.engine", "podstead.app.process.tls.terminator"}
 _OF_COMMANDS = {
     "importlib.metadata",
+    "podstead.features.access_limits.credentials",
     "podstead.features.git.data_root",
+    "podstead.features.mail.health",
     "podstead.outbound.requests",
     "podstead.storage.copying.bodies",
     "podstead.storage.postgresql.inspection",

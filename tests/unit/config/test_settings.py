@@ -466,13 +466,6 @@ def test_clients_can_reach_the_port_for_sockets(
     assert sentence in refusal(given)
 
 
-def test_a_second_factor_is_demanded_of_accounts(toml: Toml) -> None:
-    by_option: dict[str, OptionValue] = {"require_two_factor": True}
-    for given in (by_option, toml("require-two-factor = true")):
-        assert "Add --idp" in refusal(given)
-        assert read({"idp": True, **given}).require_two_factor
-
-
 def test_reads_are_redirected_to_s3_only() -> None:
     given: dict[str, OptionValue] = {"redirect_large_reads": True}
     for bodies in ({}, {"bodies": "/mnt/bodies"}):

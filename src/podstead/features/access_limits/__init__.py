@@ -41,11 +41,9 @@ class AccessLimitsFeature(Feature):
 
         return await records_of(records, credential, options)
 
-    def modules(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002 - on in all of them
-        return (
-            "podstead.features.access_limits.enforcement",
-            "podstead.features.access_limits.worker",
-        )
+    def modules(self, settings: Settings) -> Sequence[str]:
+        names = ["enforcement", "worker", "form", "pages", *(["consent"] if settings.idp else [])]
+        return [f"podstead.features.access_limits.{each}" for each in names]
 
     def in_worker(self, services: Services) -> WorkerFeature:
         from podstead.features.access_limits.worker import AccessLimitsInWorker

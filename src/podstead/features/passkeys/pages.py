@@ -31,8 +31,9 @@ from podstead.idp.authorizations import Authorizations
 from podstead.idp.challenges import Challenges
 from podstead.idp.records import Account
 from podstead.idp.sessions import OpenSession
-from podstead.idp.two_factor.service import TwoFactors
+from podstead.idp.sign_in_methods import SecondStep
 from podstead.storage.record_store import Versioned
+from podstead.storage.records import Precondition
 from podstead.web.account.collections import Collection, Removed, machine_time
 from podstead.web.account.security_page import SecuritySection
 from podstead.web.browsers import browser_name, json_response
@@ -77,7 +78,7 @@ class PasskeyCollection(Collection[Versioned[Passkey]]):
     credential = N_("Passkey")
 
     passkeys: Passkeys
-    two_factors: TwoFactors
+    second_step: SecondStep | None
 
     async def entries(self, owner: OpenSession) -> Sequence[Versioned[Passkey]]:
         return await self.passkeys.of_account(owner.account.account_id)
@@ -111,7 +112,10 @@ class PasskeyCollection(Collection[Versioned[Passkey]]):
 
     async def remove(self, page: PageRequest, key: str) -> Removed:
         owner = page.owner()
-        preconditions = await self.two_factors.method_removal(owner.account, PASSKEYS.entry_of(key))
+        preconditions: Sequence[Precondition] = ()
+        if self.second_step is not None:
+            entry = PASSKEYS.entry_of(key)
+            preconditions = await self.second_step.method_removal(owner.account, entry)
         method = await self.passkeys.remove(
             owner.owner, key, page.source, preconditions=preconditions
         )
@@ -302,7 +306,7 @@ class PasskeysInWorker(WorkerFeature):
     @cached_property
     def account_collections(self) -> Sequence[Collection[Any]]:  # type: ignore[override]
         provider = self._provider
-        return (PasskeyCollection(provider.pages.site, self._passkeys, provider.two_factors),)
+        return (PasskeyCollection(provider.pages.site, self._passkeys, provider.second_step),)
 
     @cached_property
     def provider_pages(self) -> Sequence[object]:  # type: ignore[override]

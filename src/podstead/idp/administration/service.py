@@ -7,7 +7,7 @@ out. A command passes ``None``, and its events reach the log in another way
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -21,7 +21,6 @@ from podstead.idp.codes import IdpCodes
 from podstead.idp.records import ONE_TIME_LINKS, Account, OneTimeLink
 from podstead.idp.security_events import event_records
 from podstead.idp.sessions import Sessions
-from podstead.idp.two_factor.service import reset_records
 from podstead.storage.invitations import (
     INVITATIONS,
     MAX_DAYS,
@@ -126,10 +125,9 @@ def _joined(joined: FurtherRecords, _account: Account) -> FurtherRecords:
 
 
 _PAGE: Final = 1000
-_FOR_OTHERS: Final = frozenset({"disable", "demote", "reset-two-factor", "delete"})
-"""Operators cannot lock themselves out of the console."""
 Logging = Callable[..., Sequence[Record]]
 """The records that log an action, with further facts."""
+_CarryOut = Callable[[str, Logging], Awaitable[None]]
 
 
 class OwnAccount(Conflict):
@@ -142,23 +140,58 @@ class OwnAccount(Conflict):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class AccountReset:
+    """Something of an account that an operator can remove for a person who has lost it, by command
+    and in the console. It ends every session of the account."""
+
+    name: str
+    """That of the command, and the last segment of the address in the console."""
+    event: AuditEvent
+    records: Callable[[RecordStore, str], Awaitable[Sequence[Record]]]
+    """The records that remove it from the account with this id, and tell the person."""
+    short_help: str
+    help: str
+    done: str
+    """What the command prints, with ``{name}`` for the account."""
+    label: str
+    """What the console calls it, and then ``hint`` what it is for; both are translated."""
+    hint: str
+    question: str
+    """What the console asks before, with ``%(name)s`` for the pod."""
+    consequence: str
+    notice: str
+    """The name of the notice in the console afterwards."""
+
+
 class Administration(Actions):
     """Changes accounts for an operator. Every method raises Overloaded and StorageError."""
 
-    def __init__(self, *, records: RecordStore, accounts: Accounts, audit: Audit) -> None:
+    def __init__(
+        self,
+        *,
+        records: RecordStore,
+        accounts: Accounts,
+        audit: Audit,
+        resets: Sequence[AccountReset] = (),
+    ) -> None:
         super().__init__(records, audit)
+        self.resets = resets
         self._accounts = accounts
         self._sessions = Sessions(records)
         self._links = OneTimeLinks(records)
-        self._actions = {
+        self._actions: Mapping[str, tuple[AuditEvent, _CarryOut]] = {
             "disable": (AuditEvent.ACCOUNT_DISABLED, self._disable),
             "enable": (AuditEvent.ACCOUNT_ENABLED, self._enable),
             "promote": (AuditEvent.OPERATOR_PROMOTED, self._promote),
             "demote": (AuditEvent.OPERATOR_DEMOTED, self._demote),
             "sign-out": (AuditEvent.SIGNED_OUT_EVERYWHERE, self._sign_out),
-            "reset-two-factor": (AuditEvent.SECOND_FACTOR_RESET, self._reset_second_factor),
             "delete": (AuditEvent.ACCOUNT_DELETED, self._delete),
+            **{each.name: (each.event, partial(self._reset, each)) for each in resets},
         }
+        self._for_others = {"disable", "demote", "delete", *(each.name for each in resets)}
+        """Operators cannot lock themselves out of the console; nor must whoever has only a session
+        of an operator get rid of the rest."""
 
     async def find(self, name: str) -> Versioned[Account]:
         """The account with this pod name, e-mail address or id. Raises NotFound."""
@@ -179,7 +212,7 @@ class Administration(Actions):
         """Carry out the action with this name, which commands and the console share. Raises
         NotFound, and OwnAccount for one that is not for the operator's own account."""
         event, carry_out = self._actions[action]
-        if action in _FOR_OTHERS and by is not None and by.account_id == account_id:
+        if action in self._for_others and by is not None and by.account_id == account_id:
             raise OwnAccount
         with acting_as(by):
             await carry_out(account_id, partial(self._log.action, event, by, account=account_id))
@@ -203,14 +236,11 @@ class Administration(Actions):
         await self._sessions.end_all(await self._account(account_id), logging())
         self._audit.note(AuditEvent.SIGNED_OUT_EVERYWHERE, account_id=account_id)
 
-    async def _reset_second_factor(self, account_id: str, logging: Logging) -> None:
-        """Remove the authenticator app, the recovery codes, and the demand for a passkey besides
-        the password, for a person who has lost them; end every session. Not of the own account:
-        whoever has only a session of an operator must not get rid of the rest."""
+    async def _reset(self, reset: AccountReset, account_id: str, logging: Logging) -> None:
         account = await self._account(account_id)
-        joined = [*logging(), *await reset_records(self._records, account_id)]
+        joined = [*logging(), *await reset.records(self._records, account_id)]
         await self._sessions.end_all(account, joined)
-        self._audit.note(AuditEvent.SECOND_FACTOR_RESET, account_id=account_id)
+        self._audit.note(reset.event, account_id=account_id)
 
     async def _delete(self, account_id: str, logging: Logging) -> None:
         """Delete an account and its pod. This is logged before it is done, because the deletion

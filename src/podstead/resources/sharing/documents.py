@@ -8,7 +8,7 @@ over HTTP, and a write is conditional on what was read.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -43,7 +43,7 @@ from podstead.resources.outcome import Representation, ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.storage.open_body import whole_body
 from podstead.storage.protocol import Snapshot
-from podstead.storage.records import AtVersion, Precondition, Version
+from podstead.storage.records import AtVersion, Precondition, Record, Version
 from podstead.wac import modes
 from podstead.wac.acl import local_path
 from podstead.wac.effective import acl_paths, paths_to_read
@@ -252,9 +252,14 @@ class RulesDocuments:
         return await self._read(agent, resource, subject_of(above[0]))
 
     async def write(
-        self, agent: Identity | None, current: RulesDocument, document: Document
+        self,
+        agent: Identity | None,
+        current: RulesDocument,
+        document: Document,
+        records: Sequence[Record] = (),
     ) -> None:
-        """Store the resource's own ACL, if the rules are still ``current``.
+        """Store the resource's own ACL, and ``records`` with it, if the rules are still
+        ``current``.
 
         Raises RulesChanged otherwise, and everything that a PUT raises.
         """
@@ -268,7 +273,7 @@ class RulesDocuments:
         operation = Operation(
             "PUT", acl, InMemoryBody(content), conditions, content_type=content_type
         )
-        await self._change(agent, operation, current, preconditions)
+        await self._change(agent, operation, current, preconditions, records)
 
     async def remove(self, agent: Identity | None, current: RulesDocument) -> None:
         """Delete the resource's own ACL, if it is still ``current``; raises as :meth:`write`."""
@@ -282,8 +287,11 @@ class RulesDocuments:
         operation: Operation,
         current: RulesDocument,
         preconditions: tuple[Precondition, ...] = (),
+        records: Sequence[Record] = (),
     ) -> None:
-        request = ResourceRequest(operation, agent, state_preconditions=preconditions)
+        request = ResourceRequest(
+            operation, agent, state_preconditions=preconditions, records=tuple(records)
+        )
         try:
             await self._resources.handle(request)
         except PreconditionFailed as error:

@@ -8,7 +8,7 @@ gate's decision (:mod:`.preview`).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -41,7 +41,7 @@ from podstead.resources.sharing.preview import (
     inspect_container,
 )
 from podstead.storage.protocol import DocumentSource
-from podstead.storage.records import random_version
+from podstead.storage.records import Record, random_version
 from podstead.wac.acl import agent_name, local_path, opens_description
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import StorageOwners
@@ -181,8 +181,10 @@ class SharingService:
         token: str,
         *,
         confirmed: bool = False,
+        records: Sequence[Record] = (),
     ) -> Preview:
-        """Make the edit, and return what it changed.
+        """Make the edit, and return what it changed. ``records`` are written with the rules, if
+        these change.
 
         Raises what :meth:`preview` raises, OwnerLockedOut, NeedsConfirmation unless ``confirmed``,
         and everything that a PUT or DELETE of the ACL raises. Nothing is changed then.
@@ -196,7 +198,7 @@ class SharingService:
         document = self._edited(current, edit)
         if document is not None:
             if not current.is_own or document.graph != current.document.graph:
-                await self._rules.write(agent_, current, document)
+                await self._rules.write(agent_, current, document, records)
         elif current.is_own:
             await self._rules.remove(agent_, current)
         return preview

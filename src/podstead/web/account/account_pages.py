@@ -34,7 +34,6 @@ from podstead.idp.records import Account, EmailTaken, SecurityEvent, UnusableEma
 from podstead.idp.sessions import OpenSession, PodExports, Sessions
 from podstead.idp.sign_in import SignInFailed
 from podstead.idp.token_issuing import IssuerRestoration, ProfileIssuer
-from podstead.idp.two_factor.service import TwoFactors
 from podstead.nostr.npub import npub
 from podstead.resources.exporting.archive import PodDownloads
 from podstead.web.account.collections import (
@@ -55,7 +54,7 @@ from podstead.web.pages.site import Site
 from podstead.web.response import HeaderField, Response, content_response
 from podstead.web.routes import route
 from podstead.web.sign_in.authorization import ClientTerms, ConsentExtension
-from podstead.web.sign_in.browser_sign_in import BrowserSignIn
+from podstead.web.sign_in.browser_sign_in import BrowserSignIn, PasswordRecovery
 from podstead.web.sign_in.people import PodBrowser, PodSessions
 
 EventsOf = Callable[[str], Awaitable[Sequence[SecurityEvent]]]
@@ -96,7 +95,7 @@ class AccountPages:
     profile_issuer: ProfileIssuer
     pod_sessions: PodSessions
     events: EventsOf
-    two_factors: TwoFactors
+    recoveries: Sequence[PasswordRecovery]
     sign_in: BrowserSignIn
     audit: Audit
     verification: EmailVerification | None
@@ -306,7 +305,6 @@ class AccountPages:
             "sends_mail": self.verification is not None,
             "current": owner.session.public_id,
             "sessions": [(each.value, browser_name(each.value.user_agent)) for each in sessions],
-            "second_factors": await self.two_factors.of(account.account_id),
             "npub": npub,
             "identity_scope": IDENTITY_SCOPE,
             "issuer": self.profile_issuer.issuer,
@@ -368,7 +366,10 @@ class OwnAccountPages:
     async def welcome(self, page: PageRequest) -> Response:
         """``/.pages/welcome``. Raises NotAuthenticated, StorageError."""
         facts = await self._facts(page)
-        return self.site.page(page, "account/welcome.html", **facts)
+        recoveries = self.account.recoveries
+        for each in recoveries:
+            facts |= await each.facts(page.owner())
+        return self.site.page(page, "account/welcome.html", recoveries=recoveries, **facts)
 
     async def security(
         self, page: PageRequest, view: SecurityView, browsers: Sequence[PodBrowser]

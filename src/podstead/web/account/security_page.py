@@ -20,11 +20,11 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.sign_in.authorization import ClientTerms, ConsentExtension
 from podstead.web.sign_in.people import PodBrowser, PodSessions
 
 if TYPE_CHECKING:  # loaded for the provider only
     from podstead.idp.sessions import OpenSession
+    from podstead.web.sign_in.authorization import ClientTerms, ConsentExtension
 
 SHOWN_NAMES: Final = (
     N_("e-mail address changed"),
@@ -129,10 +129,6 @@ add_notices(
         "you for as long as your profile names it."
     ),
     issuer_restored=N_("Your profile names this server as your identity provider again."),
-    totp_added=N_("The authenticator app has been added."),
-    totp_removed=N_("The authenticator app has been removed."),
-    passkey_required=N_("From now on, your password signs you in only together with a passkey."),
-    passkey_not_required=N_("Your password alone signs you in again."),
     credential_removed=N_(
         "The client credentials have been removed. Scripts can no longer use them."
     ),

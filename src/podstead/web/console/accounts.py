@@ -81,7 +81,6 @@ _MAX_QUOTA_MB: Final = 1_000_000_000
 
 add_notices(
     Tone.DONE,
-    second_factor_reset=N_("The second factor of %(subject)s has been reset."),
     account_disabled=N_("The account %(subject)s is disabled, and signed out everywhere."),
     account_enabled=N_("The account %(subject)s is enabled again."),
     account_signed_out=N_("%(subject)s is signed out everywhere."),
@@ -136,17 +135,6 @@ ACTIONS: Final = {
         N_("Create the link"),
         is_danger=False,
         done="",
-        allowed=_is_in_use,
-    ),
-    "reset-two-factor": Action(
-        N_("Reset the second factor of %(name)s?"),
-        N_(
-            "The authenticator app and the recovery codes are removed, and the account is signed "
-            "out in every browser. Its password alone signs in again, so make sure first who asks."
-        ),
-        N_("Reset"),
-        is_danger=True,
-        done="second-factor-reset",
         allowed=_is_in_use,
     ),
     "disable": Action(
@@ -253,6 +241,7 @@ class AccountPage:
             "console/account.html",
             listed=listed,
             own=own,
+            resets=self.administration.resets,
             pod_url=self.site.pods_url + listed.pod.root,
             default_quota_bytes=self.default_quota_bytes,
             own_quota_mb=(listed.pod.quota_bytes or 0) // _MB,
@@ -264,7 +253,7 @@ class AccountPage:
     async def confirm(self, page: PageRequest, _operator: Operator) -> Response:
         """The page of an action that must be confirmed. Raises NotFound."""
         listed, name = await self.directory.find(page.path_segment(4)), page.path_segment(5)
-        action = _action(name, listed)
+        action = self._action(name, listed)
         return again(page, action_url(listed.pod.name, name)) or self._confirmation(
             page, action, listed
         )
@@ -279,7 +268,7 @@ class AccountPage:
         if name in _UNCONFIRMED and account is not None:
             await self._carry_out(name, listed, operator)
             return self._done(pod, _UNCONFIRMED[name])
-        action = _action(name, listed)
+        action = self._action(name, listed)
         signing_in = again(page, action_url(pod, name))
         if signing_in is not None:
             return signing_in
@@ -303,6 +292,25 @@ class AccountPage:
         return self._done(pod, "quota-set")
 
     # --- parts --------------------------------------------------------------------------------
+
+    def _action(self, name: str, listed: PodWithAccount) -> Action:
+        """The action that is confirmed. Raises NotFound, BadRequest."""
+        action = ACTIONS.get(name)
+        for each in self.administration.resets:
+            if each.name == name:
+                action = Action(
+                    each.question,
+                    each.consequence,
+                    N_("Reset"),
+                    is_danger=True,
+                    done=each.notice,
+                    allowed=_is_in_use,
+                )
+        if action is None:
+            raise NotFound(WebCodes.NO_SUCH_PAGE)
+        if not action.allowed(listed):
+            raise BadRequest(WebCodes.ACTION_NOT_POSSIBLE)
+        return action
 
     async def _carry_out(self, name: str, listed: PodWithAccount, operator: Operator) -> None:
         account = listed.account
@@ -353,13 +361,3 @@ def _quota(sent: FormSubmission) -> int | None:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _MAX_QUOTA_MB:
         raise BadRequest(WebCodes.QUOTA_MALFORMED)
     return int(text) * _MB
-
-
-def _action(name: str, listed: PodWithAccount) -> Action:
-    """The action that is confirmed. Raises NotFound, BadRequest."""
-    action = ACTIONS.get(name)
-    if action is None:
-        raise NotFound(WebCodes.NO_SUCH_PAGE)
-    if not action.allowed(listed):
-        raise BadRequest(WebCodes.ACTION_NOT_POSSIBLE)
-    return action

@@ -49,7 +49,10 @@ class RawContent:
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound, PreconditionFailed,
         RangeNotSatisfiable."""
-        target = page.target
+        return await self.send(page, page.target)
+
+    async def send(self, page: PageRequest, target: ResourcePath) -> Response:
+        """The document, to the person of the page; raises as :meth:`get`."""
         if is_container(target):
             raise NotFound(WebCodes.NO_CONTENT_OF_CONTAINER)
         asked = operation_of(page.request, None)

@@ -199,7 +199,8 @@ class DocumentPage:
         current = view if view in views else PREVIEW
         shown: View | None
         if current == EDIT:
-            shown = View("", {**await self._editor(page, target), **(edited or {})})
+            read = await self.contents.text(page, target)
+            shown = View("", {**editor_values(read), **(edited or {})})
         else:
             document = ShownDocument(target, kind, media_type, shown_name(target))
             shown = await self.previews.view(page, document, current)
@@ -253,15 +254,16 @@ class DocumentPage:
             "author": author and shown_agent(author, own=own, base_url=self.site.base_url),
         }
 
-    async def _editor(self, page: PageRequest, target: ResourcePath) -> Mapping[str, Any]:
-        read = await self.contents.text(page, target)
-        decoded = read.decoded
-        editable = decoded is not None and decoded.exact
-        text = decoded.text if decoded is not None and editable else ""
-        return {
-            "editable": editable,
-            "text": text,
-            "newline": "crlf" if "\r\n" in text else "lf",
-            "tag": "" if read.stored is None else stored_tag(read.stored),
-            "problem": None,
-        }
+
+def editor_values(read: ReadText) -> Mapping[str, Any]:
+    """What the view for editing a text shows."""
+    decoded = read.decoded
+    editable = decoded is not None and decoded.exact
+    text = decoded.text if decoded is not None and editable else ""
+    return {
+        "editable": editable,
+        "text": text,
+        "newline": "crlf" if "\r\n" in text else "lf",
+        "tag": "" if read.stored is None else stored_tag(read.stored),
+        "problem": None,
+    }

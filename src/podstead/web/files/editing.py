@@ -288,7 +288,7 @@ class Saving:
         sent = await page.form(max_bytes=MAX_EDITED_BYTES)
         target = page.target
         tag = sent.text("tag")
-        text = _as_written(sent.text("text"), newline=sent.text("newline"))
+        text = as_written(sent.text("text"), newline=sent.text("newline"))
         head = page.operation("HEAD", target)
         stored = (await self.resources.handle(head)).metadata
         request = page.operation(
@@ -336,7 +336,7 @@ def _tag(stored: Metadata | None) -> str:
     return "" if stored is None else stored_tag(stored)
 
 
-def _as_written(text: str, *, newline: str) -> str:
+def as_written(text: str, *, newline: str) -> str:
     """The text with the line ends of the document: browsers send all of them as CR LF."""
     lines = text.replace("\r\n", "\n")
     return lines.replace("\n", "\r\n") if newline == "crlf" else lines

@@ -23,8 +23,8 @@ from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.oauth.messages import OAuthAnswer, refused
 from podstead.idp.oauth.token import Subject
 from podstead.idp.sign_in import LastSignIns, PasswordSignIn, SignedIn, SignInFailed
+from podstead.idp.sign_in_methods import SecondStep
 from podstead.idp.token_issuing import ACCESS_TOKEN_S, TokenIssuer
-from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.invitations import Admission
 from podstead.web.cors import CorsPolicy
 from podstead.web.description_endpoints import public_document
@@ -62,7 +62,7 @@ class CredentialsEndpoint:
     proven_key: ProvenKey
     randomness: Randomness
     last_sign_ins: LastSignIns
-    two_factors: TwoFactors
+    second_step: SecondStep | None
 
     @route(CREDENTIALS_PATH, "GET", "HEAD", sharing=CorsPolicy.ANYONE)
     async def describe(self, request: Request, _: Identity | None) -> Response:
@@ -89,8 +89,8 @@ class CredentialsEndpoint:
             )
         except SignInFailed as error:
             return self._refusal(error)
-        second = await self.two_factors.of(signed_in.account.account_id)
-        if not second.enough_for_password:
+        step = self.second_step
+        if step is not None and await step.is_needed(signed_in.account.account_id):
             return oauth_json_response(refused("invalid_grant", _SECOND_FACTOR, status=401))
         await self.last_sign_ins.note(signed_in.stored, factor=FACTOR)
         return oauth_json_response(OAuthAnswer(200, await self._token(signed_in, jkt)))

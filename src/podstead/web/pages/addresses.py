@@ -58,7 +58,6 @@ LOGIN: Final = "/idp/login"
 """Where people sign in to their accounts."""
 ACCOUNT: Final = "/idp/account"
 """The account of a person, for programs; browsers are led to the page about security."""
-TWO_FACTOR: Final = f"{ACCOUNT}/two-factor"
 NEW_TERMS: Final = "/idp/terms"
 """Where the identity provider asks people who have not accepted the present terms."""
 FORGOT: Final = f"{PREFIX}/forgot"
@@ -138,7 +137,6 @@ AGAIN: Final[dict[str, str]] = {
     "export": f"{ACCOUNT}?view=account#export",
     "issuer": f"{ACCOUNT}?view=account#you",
     "console": CONSOLE,
-    "two-factor": TWO_FACTOR,
 }
 """The addresses that signing in again leads to, by its purpose. Features add theirs."""
 

@@ -84,9 +84,11 @@ def add_notices(tone: Tone, **texts: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Cookies:
-    """Reads and writes the cookies; ``secure`` if the server is reached over https."""
+    """Reads and writes the cookies; ``secure`` if the server is reached over https. Browsers send
+    those with a ``path`` below that path only."""
 
     secure: bool
+    path: str | None = None
 
     def value(self, request: Request, name: str) -> str | None:
         """The value of a cookie as received."""
@@ -104,7 +106,7 @@ class Cookies:
 
     def set(self, name: str, value: str, max_age_s: int | None = None) -> HeaderField:
         """Store a cookie, until the browser is closed without ``max_age_s``."""
-        path = PREFIX if name in _ONLY_FOR_PAGES else "/"
+        path = self.path or (PREFIX if name in _ONLY_FOR_PAGES else "/")
         parts = [f"{self._full_name(name)}={value}", f"Path={path}", "HttpOnly", "SameSite=Lax"]
         if self.secure:
             parts.append("Secure")
@@ -119,7 +121,8 @@ class Cookies:
     def _full_name(self, name: str) -> str:
         if not self.secure:
             return name
-        return f"__Secure-{name}" if name in _ONLY_FOR_PAGES else f"__Host-{name}"
+        is_below = self.path is not None or name in _ONLY_FOR_PAGES
+        return f"__Secure-{name}" if is_below else f"__Host-{name}"
 
     # Sessions of the pages
 

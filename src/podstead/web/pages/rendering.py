@@ -347,8 +347,8 @@ class PageRenderer:
         headers: Sequence[HeaderField] = (),
         **context: object,
     ) -> Response:
-        """A page of ``templates/idp``, which runs only its own script. ``form_targets`` are the
-        URLs besides this server to which its forms may lead.
+        """A page of ``templates/idp``, or of a feature, which runs only its own script.
+        ``form_targets`` are the URLs besides this server to which its forms may lead.
 
         It leads back to itself after the choice of another language. In answer to a form, only a
         page that refuses what was sent does: others may show a secret once.
@@ -356,7 +356,7 @@ class PageRenderer:
         nonce = self._nonce()
         is_answer = page.request.method not in SAFE and status < _REFUSED
         body = render(
-            f"idp/{template}",
+            f"pods/{template}" if "/" in template else f"idp/{template}",
             nonce=nonce,
             server_name=self.server_name,
             status=status,

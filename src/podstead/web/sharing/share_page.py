@@ -6,8 +6,9 @@ carry the state of the rules that the person has seen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path, storage_root
@@ -81,6 +82,19 @@ _NO_WEB_ID = N_("This is not a WebID: one looks like https://name.example/profil
 _TOO_MANY = N_("You have looked for many people. Try again later, or use a WebID.")
 
 
+class SharingSection(Protocol):
+    """A section of the page, about agents of one kind."""
+
+    template: str
+    """Its template, which gets the values of the page and ``section``."""
+
+    def shows(self, agent: str) -> bool:
+        """Whether the agent with this IRI is in the section, and not in the list of the page."""
+
+    async def values(self, page: PageRequest, state: SharingState) -> Mapping[str, object]:
+        """What the template shows as ``section``. Raises ServerTrouble."""
+
+
 @dataclass(frozen=True, slots=True)
 class SharePage:
     """Shows who has access to a resource, previews changes and saves them."""
@@ -91,6 +105,7 @@ class SharePage:
     requests: AccessRequests
     contacts: Contacts
     names: NamesByReader
+    sections: Sequence[SharingSection] = ()
 
     @route(addresses.SHARE + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -196,7 +211,12 @@ class SharePage:
             owner=None if owner is None else names.iri(owner),
             owner_iri=owner,
             is_own=owner is not None and page.person is not None and page.person.web_id == owner,
-            entries=shown_entries(state, names),
+            entries=[
+                each
+                for each in shown_entries(state, names)
+                if not any(section.shows(each.iri) for section in self.sections)
+            ],
+            sections=[(each.template, await each.values(page, state)) for each in self.sections],
             rules=shown_rules(access.special),
             today=last_day(state.now_ms + 1),
             everyone_lists=everyone_lists(state),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,8 +23,7 @@ from podstead.idp.sign_in import (
     PasswordSignIn,
     SignInFailed,
 )
-from podstead.idp.two_factor.second_step import SecondStep
-from podstead.idp.two_factor.service import TwoFactors
+from podstead.idp.sign_in_methods import SecondStep
 from podstead.storage.protocol import RateCounters
 from podstead.storage.record_store import Versioned
 from podstead.web.browsers import json_response, see_other
@@ -49,14 +48,9 @@ add_notices(
 )
 add_notices(
     Tone.PROBLEM,
-    too_many_codes=N_("Too many wrong codes. Type your password again."),
     wrong=N_("The name or the password is wrong. Check both and try again."),
     disabled=N_("This account is disabled. Ask the operator of this server."),
-    wrong_code=N_("The code is wrong or was used already. Wait for the next one."),
 )
-
-SECOND_FACTOR_PATH: Final = "/idp/second-factor"
-SET_UP_PATH: Final = "/idp/second-factor/set-up"
 
 
 class SecondFactorNeeded(NotAuthenticated):
@@ -66,6 +60,21 @@ class SecondFactorNeeded(NotAuthenticated):
         """``path`` is where the sign-in continues."""
         super().__init__("The account needs a second factor besides the password")
         self.path = path
+
+
+class PasswordRecovery:
+    """A way to a new password for people who have lost theirs."""
+
+    address: str
+    """Where it begins."""
+    title: str
+    """What the page "Forgotten your password?" calls it."""
+    template: str
+    """What the page for new people says about it."""
+
+    async def facts(self, owner: OpenSession) -> Mapping[str, object]:  # noqa: ARG002
+        """What the template shows, by name. Raises StorageError."""
+        return {}
 
 
 class SignInForm:
@@ -102,8 +111,7 @@ class BrowserSignIn:
     known_browsers: KnownBrowsers
     sessions: Sessions
     queue: MailQueue
-    two_factors: TwoFactors
-    steps: SecondStep
+    step: SecondStep | None
 
     async def by_password(
         self, page: PageRequest, sent: FormSubmission, *, path: str, uid: str = ""
@@ -133,23 +141,21 @@ class BrowserSignIn:
         lasting: bool = False,
         uid: str = "",
         password: str = "",
-        by_recovery: bool = False,
     ) -> None:
         """Before a session begins for somebody who has given the right password. Raises
         SecondFactorNeeded, and then the browser continues the sign-in at its address."""
-        found = await self.two_factors.of(account.value.account_id)
-        if found.enough_for_password:
+        if self.step is None:
             return
-        await self.steps.begin(
+        continues_at = await self.step.begin(
             account.value,
             browser=browser,
             lasting=lasting,
             path=path,
             uid=uid,
             common_password=is_common(password),
-            by_recovery=by_recovery,
         )
-        raise SecondFactorNeeded(SET_UP_PATH if found.missing else SECOND_FACTOR_PATH)
+        if continues_at is not None:
+            raise SecondFactorNeeded(continues_at)
 
     def second_step(self, page: PageRequest, needed: SecondFactorNeeded) -> Response:
         """For browsers, a redirect to the page of the second step; for programs, its URL."""

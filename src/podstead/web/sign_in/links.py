@@ -8,7 +8,7 @@ one-time link is in the address, so its page leads nowhere that would learn it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,8 +29,7 @@ from podstead.idp.records import (
     name_key,
 )
 from podstead.idp.sessions import Sessions
-from podstead.idp.two_factor.second_step import SecondStep
-from podstead.idp.two_factor.service import TwoFactors
+from podstead.idp.sign_in_methods import SecondStep
 from podstead.pods.names import (
     MAX_NAME_CHARACTERS,
     NAME_PATTERN,
@@ -52,7 +51,7 @@ from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.sign_in.browser_sign_in import PASSWORD, SECOND_FACTOR_PATH, SET_UP_PATH
+from podstead.web.sign_in.browser_sign_in import PASSWORD, PasswordRecovery
 
 _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
     UnusablePodName: "username",
@@ -77,8 +76,7 @@ class LinkPage:
     links: OneTimeLinks
     sessions: Sessions
     audit: Audit
-    two_factors: TwoFactors
-    second_step: SecondStep
+    second_step: SecondStep | None
 
     @route(f"{LINK}/{{secret}}", "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
@@ -153,19 +151,14 @@ class LinkPage:
         if stored is None:
             raise NotFound(WebCodes.ACCOUNT_DELETED_MEANWHILE)
         address = CONSOLE if stored.value.operator else ACCOUNT
-        found = await self.two_factors.of(account.account_id)
-        if not found.enough_for_password:
+        if self.second_step is not None:
             browser = self.site.cookies.secret(page.request, BROWSER)
             secret = browser or self.site.randomness.token_hex(_SECRET_BYTES)
-            await self.second_step.begin(
-                stored.value,
-                browser=secret,
-                lasting=False,
-                path=address,
-                common_password=is_common(password),
+            path = await self.second_step.begin(
+                stored.value, browser=secret, path=address, common_password=is_common(password)
             )
-            path = SET_UP_PATH if found.missing else SECOND_FACTOR_PATH
-            return see_other(path, self.site.cookies.set(BROWSER, secret))
+            if path is not None:
+                return see_other(path, self.site.cookies.set(BROWSER, secret))
         begun = await self.sessions.begin(
             stored,
             factor=PASSWORD,
@@ -217,6 +210,7 @@ class ForgotPage:
     site: Site
     records: RecordStore
     sends_mail: bool
+    recoveries: Sequence[PasswordRecovery]
 
     @route(addresses.FORGOT, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
@@ -259,6 +253,7 @@ class ForgotPage:
             sent=sent,
             operator=self.site.registration.about,
             action=FORGOT,
+            recoveries=self.recoveries,
             max_characters=MAX_EMAIL_CHARACTERS,
         )
 

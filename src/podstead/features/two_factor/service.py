@@ -14,19 +14,21 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest, Conflict
-from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
-from podstead.idp.codes import IdpCodes
-from podstead.idp.records import TWO_FACTORS, Account, TwoFactor
-from podstead.idp.security_events import event_records
-from podstead.idp.sign_in_methods import SignInMethod, second_factor
-from podstead.idp.two_factor.codes import (
+from podstead.features.two_factor.codes import (
+    TWO_FACTORS,
     OneTimePasswords,
+    TwoFactor,
+    TwoFactorCodes,
     is_secret,
     matching_step,
     new_recovery_codes,
     new_secret,
     recovery_hash,
 )
+from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
+from podstead.idp.records import Account
+from podstead.idp.security_events import event_records
+from podstead.idp.sign_in_methods import SignInMethod, second_factor
 from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
 from podstead.storage.records import EntryAt, EntryId, Precondition, Record
 
@@ -44,7 +46,7 @@ class WrongCode(BadRequest):
 class SecondFactorRequired(Conflict):
     """The operator demands a second factor, and this is the last one."""
 
-    code = IdpCodes.SECOND_FACTOR_REQUIRED
+    code = TwoFactorCodes.SECOND_FACTOR_REQUIRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ class TwoFactors:
         it."""
         account_id, now_s = account.value.account_id, self._records.now_s()
         if not is_secret(secret):
-            raise BadRequest(IdpCodes.NO_AUTHENTICATOR_SECRET)
+            raise BadRequest(TwoFactorCodes.NO_AUTHENTICATOR_SECRET)
         step = matching_step(self._passwords, secret, typed, now_s=now_s, after=_NONE_AT_ALL)
         if step is None:
             raise WrongCode
@@ -131,7 +133,7 @@ class TwoFactors:
             nonlocal codes
             record, unchanged = await self._read(account_id)
             if record.is_on and not replacing:
-                raise Conflict(IdpCodes.SECOND_FACTOR_EXISTS)
+                raise Conflict(TwoFactorCodes.SECOND_FACTOR_EXISTS)
             changed = replace(
                 record,
                 totp_secret=secret,
@@ -183,7 +185,7 @@ class TwoFactors:
                 return ()
             passkey = await self._some_passkey(account.value.account_id)
             if passkey is None:
-                raise BadRequest(IdpCodes.PASSKEY_NEEDED)
+                raise BadRequest(TwoFactorCodes.PASSKEY_NEEDED)
             return (passkey,)
 
         event = AuditEvent.PASSKEY_REQUIRED if required else AuditEvent.PASSKEY_NOT_REQUIRED

@@ -1,4 +1,5 @@
-"""Makes and checks the codes of authenticator apps (RFC 6238) and recovery codes.
+"""Second factors as they are stored, and the codes of authenticator apps (RFC 6238) and recovery
+codes.
 
 Pure. The codes of apps consist of six digits, each valid for thirty seconds; the one before and the
 one after are accepted as well, for clocks that differ. A recovery code has 80 random bits, so that
@@ -12,8 +13,11 @@ import hmac
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+import msgspec
+
 from podstead.core.clock import Randomness
-from podstead.storage.record_store import secret_key
+from podstead.core.codes import ErrorCode
+from podstead.storage.record_store import RecordKind, secret_key
 
 STEP_S: Final = 30
 _SECRET_BYTES: Final = 20
@@ -27,6 +31,71 @@ _SECRET_CHARACTERS: Final = 32
 _BASE32: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 # Characters that people confuse are equivalent: 0 and O, 1 and I, 8 and B.
 _MISREAD: Final = str.maketrans("018", "OIB")
+
+
+class TwoFactor(msgspec.Struct, frozen=True):
+    """The second factors of a person; the key is the account id.
+
+    ``totp_secret`` is base32 (RFC 4648), ``None`` without an authenticator app. ``last_step`` is
+    the time step of the last code that was accepted: no code of it or of an earlier one is accepted
+    again. ``recovery_hashes`` are those of the codes that are left.
+    """
+
+    account_id: str
+    totp_secret: str | None = None
+    totp_created_s: int = 0
+    totp_used_s: int | None = None
+    last_step: int = 0
+    with_passkey: bool = False
+    """Whether a password needs a passkey besides it where there is no authenticator app."""
+    recovery_hashes: tuple[str, ...] = ()
+    recovery_created_s: int = 0
+    recovered: str = ""
+    """The mark of the password that was set with a recovery code, until another factor is used.
+    With that password, no other recovery code is a second factor."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether a password alone does not sign in."""
+        return self.totp_secret is not None or self.with_passkey
+
+
+class PendingSecondFactor(msgspec.Struct, frozen=True):
+    """A browser whose person has typed the right password and has yet to give the second factor;
+    the key is the hash of the browser's secret.
+
+    ``password_mark`` is the mark of the password, so that changing it ends this sign-in.
+    """
+
+    account_id: str
+    verified_s: int
+    password_mark: str
+    lasting: bool
+    path: str
+    """Where the browser continues: at the account, a page of pods, or an interaction."""
+    uid: str = ""
+    """The interaction that it belongs to, if any."""
+    common_password: bool = False
+    by_recovery: bool = False
+    """Whether the password was chosen with a recovery code just now, so that another one is not a
+    second factor."""
+    failures: int = 0
+
+
+TWO_FACTORS: Final = RecordKind("two-factor", TwoFactor)
+PENDING_SECOND_FACTORS: Final = RecordKind("half-sign-in", PendingSecondFactor)
+
+
+class TwoFactorCodes(ErrorCode):
+    """What errors of second factors say to people."""
+
+    PASSKEY_NEEDED = "Add a passkey first"
+    SECOND_FACTOR_EXISTS = "The account has a second factor already: sign in again"
+    NO_AUTHENTICATOR_SECRET = "This is no secret of an authenticator app"
+    SECOND_FACTOR_REQUIRED = (
+        "This server requires a second factor besides the password: add another one first"
+    )
+    PASSWORD_FIRST = "Type your name and password first"
 
 
 class OneTimePasswords(Protocol):

@@ -7,11 +7,11 @@ import io
 import pyotp
 import segno
 
-from podstead.idp.two_factor.codes import STEP_S
+from podstead.features.two_factor.codes import STEP_S
 
 
 class PyotpPasswords:
-    """Implements :class:`podstead.idp.two_factor.codes.OneTimePasswords`."""
+    """Implements :class:`podstead.features.two_factor.codes.OneTimePasswords`."""
 
     def code(self, secret: str, step: int) -> str:
         """The code of a time step."""

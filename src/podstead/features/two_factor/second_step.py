@@ -9,20 +9,28 @@ browsers unknown to the account, never those of the owner.
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from podstead.core.errors import AccessDenied
+from podstead.features.two_factor.codes import (
+    PENDING_SECOND_FACTORS,
+    PendingSecondFactor,
+    TwoFactorCodes,
+)
+from podstead.features.two_factor.service import TwoFactors, WrongCode, password_fingerprint
 from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.audit import Audit, AuditEvent, RequestSource
-from podstead.idp.codes import IdpCodes
-from podstead.idp.records import PENDING_SECOND_FACTORS, Account, PendingSecondFactor
+from podstead.idp.records import Account
 from podstead.idp.security_events import event_records
 from podstead.idp.sign_in import Attempts, KnownBrowsers, attempt_at
-from podstead.idp.two_factor.service import TwoFactors, WrongCode, password_fingerprint
 from podstead.storage.record_store import RecordStore, Versioned, secret_key
+from podstead.storage.records import EntryId, Precondition
 
+SECOND_FACTOR_PATH: Final = "/idp/second-factor"
+SET_UP_PATH: Final = "/idp/second-factor/set-up"
 HALF_SIGN_IN_S: Final = 600
 MAX_FAILURES: Final = 5
 """The number of wrong codes after which the password must be typed again."""
@@ -31,10 +39,10 @@ MAX_FAILURES: Final = 5
 class NoPendingSecondFactor(AccessDenied):
     """This browser has not sent a correct password within the last minutes."""
 
-    code = IdpCodes.PASSWORD_FIRST
+    code = TwoFactorCodes.PASSWORD_FIRST
 
 
-class SecondStep:
+class CodeStep:
     """Begins and finishes the second step."""
 
     def __init__(
@@ -59,13 +67,16 @@ class SecondStep:
         account: Account,
         *,
         browser: str,
-        lasting: bool,
         path: str,
+        lasting: bool = False,
         uid: str = "",
         common_password: bool = False,
         by_recovery: bool = False,
-    ) -> None:
-        """Record that the person at a browser has sent the correct password."""
+    ) -> str | None:
+        """After the correct password, where the browser continues; ``None`` if it is enough."""
+        found = await self._two_factors.of(account.account_id)
+        if found.enough_for_password:
+            return None
         now_s = self._records.now_s()
         half = PendingSecondFactor(
             account_id=account.account_id,
@@ -82,6 +93,15 @@ class SecondStep:
             secret_key(browser), half, owner=account.account_id, expires_ms=expires_ms
         )
         await self._records.commit([put])
+        return SET_UP_PATH if found.missing else SECOND_FACTOR_PATH
+
+    async def is_needed(self, account_id: str) -> bool:
+        """Whether an account needs more than its password."""
+        return not (await self._two_factors.of(account_id)).enough_for_password
+
+    async def method_removal(self, account: Account, method: EntryId) -> Sequence[Precondition]:
+        """See :meth:`TwoFactors.method_removal`."""
+        return await self._two_factors.method_removal(account, method)
 
     async def find(self, browser: str) -> tuple[Versioned[PendingSecondFactor], Versioned[Account]]:
         """The sign-in that a browser has begun, and its account. Raises NoPendingSecondFactor."""

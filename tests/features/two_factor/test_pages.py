@@ -17,9 +17,10 @@ import pytest
 
 from podstead.config import Settings
 from podstead.features.passkeys.service import Passkeys
-from podstead.idp.records import SESSIONS, TWO_FACTORS
+from podstead.features.two_factor.codes import TWO_FACTORS
+from podstead.features.two_factor.service import TwoFactors
+from podstead.idp.records import SESSIONS
 from podstead.idp.sign_in import PASSWORD_AND_CODE
-from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.records import Record
 from podstead.web.pages.addresses import SECURITY
 from tests.support.application import BASE, Server, password_of, running
@@ -508,7 +509,7 @@ async def test_operators_do_not_reset_their_own(
 @pytest.fixture
 async def demanding(server: Server, settings: Settings, clock: FakeClock) -> AsyncIterator[Server]:
     """The same server after a restart with ``--require-two-factor``."""
-    changed = replace(settings, idp=True, require_two_factor=True)
+    changed = settings.with_values(idp=True, require_two_factor=True)
     async with running(changed, clock=clock) as application:
         yield replace(server, application=application)
 
@@ -698,3 +699,13 @@ async def test_the_passkey_stays_if_the_app_is_removed_meanwhile(
     monkeypatch.setattr(Passkeys, "_noting", meanwhile)
     assert (await browser.post(passkey.action, passkey.fields)).status >= 400
     await give_password(Browser(demanding.application))
+
+
+async def test_the_welcome_offers_recovery_codes(browser: Browser) -> None:
+    typed = {"username": "carol", "password": NEW, "confirmPassword": NEW, "email": ""}
+    page = await browser.send(await browser.get("/idp/register"), "/idp/register", **typed)
+    assert page.path == "/.pages/welcome"
+    page = await browser.send(page, f"{FACTOR}/recovery-codes")
+    assert "Your recovery codes" in page.text
+    assert 'href="/.pages/welcome"' in page.text
+    assert "You have recovery codes." in (await browser.get("/.pages/welcome")).text

@@ -5,24 +5,51 @@ Each change requires a recent sign-in, which itself took the second factor where
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from podstead.features import WorkerFeature
+from podstead.features.two_factor import TwoFactorSettings
+from podstead.features.two_factor.authenticator import PyotpPasswords
+from podstead.features.two_factor.second_step import CodeStep
+from podstead.features.two_factor.service import TwoFactors, WrongCode
+from podstead.features.two_factor.sign_in_pages import (
+    RECOVERY_PATH,
+    RecoveryPage,
+    SecondStepPages,
+)
 from podstead.idp.sessions import OpenSession
-from podstead.idp.two_factor.service import TwoFactors, WrongCode
+from podstead.web.account.security_page import SecuritySection
 from podstead.web.browsers import json_response
-from podstead.web.pages.addresses import SECURITY, TWO_FACTOR
-from podstead.web.pages.cookies import Notice
+from podstead.web.pages.addresses import ACCOUNT, AGAIN, SECURITY
+from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
+from podstead.web.sign_in.browser_sign_in import PasswordRecovery
 
+if TYPE_CHECKING:
+    from podstead.app.provider import Provider
+
+TWO_FACTOR: Final = f"{ACCOUNT}/two-factor"
 REMOVE_PATH: Final = f"{TWO_FACTOR}/remove"
 CODES_PATH: Final = f"{TWO_FACTOR}/recovery-codes"
 PASSKEY_FACTOR_PATH: Final = f"{TWO_FACTOR}/passkey"
+
+AGAIN["two-factor"] = TWO_FACTOR
+add_notices(
+    Tone.DONE,
+    second_factor_reset=N_("The second factor of %(subject)s has been reset."),
+    totp_added=N_("The authenticator app has been added."),
+    totp_removed=N_("The authenticator app has been removed."),
+    passkey_required=N_("From now on, your password signs you in only together with a passkey."),
+    passkey_not_required=N_("Your password alone signs you in again."),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +125,7 @@ class TwoFactorPages:
         back = page.back
         return self.site.account_page(
             page,
-            "account/authenticator_app.html",
+            "two_factor/authenticator_app.html",
             status=400 if wrong else 200,
             action=TWO_FACTOR if back is None else f"{TWO_FACTOR}?next={quote(back)}",
             afterwards=page.back or SECURITY,
@@ -120,6 +147,75 @@ class TwoFactorPages:
             return json_response(200, {"recoveryCodes": list(codes)} if codes else {})
         if codes:
             return self.site.account_page(
-                page, "account/recovery_codes.html", codes=codes, afterwards=back
+                page,
+                "two_factor/recovery_codes.html",
+                layout="pods/layout.html",
+                codes=codes,
+                afterwards=back,
             )
         return self.site.see_other(back, Notice(flash_message))
+
+
+class TwoFactorSection(SecuritySection):
+    """What an account needs besides its password."""
+
+    def __init__(self, two_factors: TwoFactors) -> None:
+        super().__init__("pods/two_factor/section.html", comes_first=True)
+        self._two_factors = two_factors
+
+    async def facts(self, owner: OpenSession) -> Mapping[str, object]:
+        return {"second_factors": await self._two_factors.of(owner.account.account_id)}
+
+
+class RecoveryCodes(PasswordRecovery):
+    """Recovery codes for a lost password."""
+
+    address = RECOVERY_PATH
+    title = N_("Use a recovery code")
+    template = "pods/two_factor/welcome.html"
+
+    def __init__(self, two_factors: TwoFactors) -> None:
+        self._two_factors = two_factors
+
+    async def facts(self, owner: OpenSession) -> Mapping[str, object]:
+        found = await self._two_factors.of(owner.account.account_id)
+        return {"has_recovery_codes": bool(found.record.recovery_created_s)}
+
+
+class TwoFactorInWorker(WorkerFeature):
+    """Two-factor authentication at the identity provider of this server."""
+
+    def __init__(self, provider: Provider) -> None:
+        settings = provider.settings.of(TwoFactorSettings)
+        self._provider = provider
+        self._two_factors = TwoFactors(
+            records=provider.records,
+            methods=provider.sign_in_methods,
+            passwords=PyotpPasswords(),
+            audit=provider.audit,
+            demanded=settings.require_two_factor,
+        )
+        self.second_step = self._step = CodeStep(
+            records=provider.records,
+            accounts=provider.accounts.accounts,
+            two_factors=self._two_factors,
+            attempts=provider.accounts.attempts,
+            known_browsers=provider.accounts.known_browsers,
+            audit=provider.audit,
+        )
+        self.security_sections = (TwoFactorSection(self._two_factors),)
+        self.password_recovery = RecoveryCodes(self._two_factors)
+
+    @cached_property
+    def provider_pages(self) -> Sequence[object]:  # type: ignore[override]
+        provider, pages, two_factors = self._provider, self._provider.pages, self._two_factors
+        site, sign_in, accounts = pages.site, pages.sign_in, provider.accounts
+        return (
+            TwoFactorPages(site, two_factors),
+            SecondStepPages(
+                site, self._step, two_factors, provider.authorizations, sign_in, pages.forms
+            ),
+            RecoveryPage(
+                site, accounts.accounts, two_factors, self._step, accounts.attempts, sign_in
+            ),
+        )

@@ -1,0 +1,260 @@
+"""The section of the sharing page where people make, pause and end links, and the links of one
+worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Final
+
+from podstead.app.adapters.passwords import Argon2Passwords
+from podstead.app.services import Services
+from podstead.core.errors import BadRequest
+from podstead.core.identifiers import is_container
+from podstead.features import WorkerFeature
+from podstead.features.links import LinkSettings
+from podstead.features.links.sharing_links import (
+    ADD,
+    DAY_S,
+    EDIT,
+    LINKS,
+    MAX_NAME_CHARACTERS,
+    MAX_USES,
+    MODES,
+    USES,
+    VIEW,
+    SharingLink,
+    SharingLinks,
+)
+from podstead.features.links.visiting import OPEN, LinkPages, LinkVisitors
+from podstead.idp.passwords import PasswordHasher, check_password
+from podstead.resources.sharing.documents import RulesChanged
+from podstead.resources.sharing.service import SharingService, SharingState
+from podstead.web.codes import WebCodes
+from podstead.web.files.content import RawContent
+from podstead.web.files.documents import DocumentContents
+from podstead.web.files.members import MemberLists
+from podstead.web.forms import FormSubmission
+from podstead.web.pages.addresses import PREFIX, share_url, shown_name
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_, _
+from podstead.web.response import Response
+from podstead.web.routes import REST, Route, route
+
+MANAGE: Final = f"{PREFIX}/sharing-links"
+KINDS: Final = {
+    VIEW: N_("View"),
+    EDIT: N_("View and edit"),
+    ADD: N_("Only add files"),
+}
+
+add_notices(
+    Tone.DONE,
+    link_ended=N_("The link has ended."),
+    link_paused=N_("The link is paused."),
+    link_resumed=N_("The link works again."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLink:
+    """A line of the section about links."""
+
+    link_id: str
+    has_ended: bool
+    name: str = ""
+    kind: str = ""
+    ends_ms: int | None = None
+    paused: bool = False
+    has_password: bool = False
+    count: int = 0
+    max_uses: int | None = None
+    last_ms: int | None = None
+
+
+class LinksSection:
+    """The links of a resource on the page about who has access to it."""
+
+    template = "pods/links/section.html"
+
+    def __init__(self, links: SharingLinks) -> None:
+        self._links = links
+
+    def shows(self, agent: str) -> bool:
+        """Whether the agent is that of a link."""
+        return self._links.id_of(agent) is not None
+
+    async def values(self, page: PageRequest, state: SharingState) -> Mapping[str, object]:  # noqa: ARG002
+        """Raises StorageError."""
+        target = state.access.resource
+        named = (self._links.id_of(each.grantee.iri) for each in state.access.entries)
+        kinds = [(kind, _(text)) for kind, text in KINDS.items()]
+        max_days = self._links.max_days
+        return {
+            "links": [await self._shown(each) for each in dict.fromkeys(filter(None, named))],
+            "action": MANAGE + target,
+            "kinds": kinds if is_container(target) else kinds[:2],
+            "inherited_from": state.access.inherited_from,
+            "max_days": max_days,
+            "last_day": _day(self._links.records.now_s() + max_days * DAY_S),
+        }
+
+    async def _shown(self, link_id: str) -> ShownLink:
+        records = self._links.records
+        stored, uses = await records.read(LINKS, link_id), await records.read(USES, link_id)
+        if stored is None:  # only a rule is left of it
+            return ShownLink(link_id, has_ended=True)
+        link, ends_s = stored.value, self._links.end_of(stored.value)
+        return ShownLink(
+            link_id,
+            has_ended=ends_s is not None and ends_s <= records.now_s(),
+            name=link.name,
+            kind=_(KINDS[link.kind]),
+            ends_ms=None if ends_s is None else ends_s * 1000,
+            paused=link.paused,
+            has_password=link.password_hash is not None,
+            count=0 if uses is None else uses.value.count,
+            max_uses=link.max_uses,
+            last_ms=None if uses is None else uses.value.last_s * 1000,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ManageLinks:
+    """Makes, pauses and ends links, for people who may change who has access."""
+
+    site: Site
+    links: SharingLinks
+    sharing: SharingService
+    passwords: PasswordHasher
+
+    @route(MANAGE + REST, "POST")
+    async def post(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest, TooManyLinks."""
+        sent = await page.form()
+        target = page.target
+        state = await self.sharing.view(page.identity, target)
+        link_id, change = sent.text("link"), sent.text("change")
+        try:
+            if change == "create":
+                return await self._created(page, state, sent)
+            if change == "end":
+                await self.links.end(self.sharing, page.identity, state, link_id)
+        except RulesChanged:
+            return self.site.see_other(share_url(target), Notice("rules-changed"))
+        if change in ("pause", "resume"):
+            await self.links.pause(state, link_id, paused=change == "pause")
+        notices = {"end": "link-ended", "pause": "link-paused", "resume": "link-resumed"}
+        if change not in notices:
+            raise BadRequest(WebCodes.FORM_MALFORMED)
+        return self.site.see_other(share_url(target), Notice(notices[change]))
+
+    async def _created(
+        self, page: PageRequest, state: SharingState, sent: FormSubmission
+    ) -> Response:
+        target = state.access.resource
+        kind = sent.text("kind")
+        if kind not in MODES or (kind == ADD and not is_container(target)):
+            raise BadRequest(WebCodes.FORM_MALFORMED)
+        now_s = self.links.records.now_s()
+        password_hash = None
+        if sent.text("password"):
+            password_hash = await self.passwords.hash(
+                check_password(sent.text("password")), network=page.requester
+            )
+        link = SharingLink(
+            path=target,
+            kind=kind,
+            name=sent.text("name").strip()[:MAX_NAME_CHARACTERS] or shown_name(target),
+            created_s=now_s,
+            ends_s=_end_of_day(sent.text("until"), now_s),
+            max_uses=_uses(sent.text("uses")),
+            password_hash=password_hash,
+        )
+        secret = await self.links.create(self.sharing, page.identity, state, link)
+        return self.site.page(
+            page,
+            "links/created.html",
+            target=target,
+            link=link,
+            kind=_(KINDS[kind]),
+            url=f"{self.site.base_url}{OPEN}/{secret}",
+        )
+
+
+def _day(unix_s: int) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%d")
+
+
+def _end_of_day(typed: str, now_s: int) -> int | None:
+    """The end of a day in UTC. Raises BadRequest."""
+    if not typed:
+        return None
+    try:
+        day = datetime.strptime(typed, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise BadRequest(WebCodes.DATE_MALFORMED) from error
+    ends_s = int(day.timestamp()) + DAY_S
+    if ends_s <= now_s:
+        raise BadRequest(_("The end of a link must be in the future."))
+    return ends_s
+
+
+def _uses(typed: str) -> int | None:
+    """Raises BadRequest."""
+    if not typed:
+        return None
+    if not (typed.isascii() and typed.isdecimal() and len(typed) < 8):
+        raise BadRequest(WebCodes.FORM_MALFORMED)
+    return min(max(int(typed), 1), MAX_USES)
+
+
+class LinksInWorker(WorkerFeature):
+    """Sharing links in one worker."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._links = SharingLinks(
+            services.records,
+            base_url=services.base_url,
+            keys=services.keys,
+            max_days=services.settings.of(LinkSettings).sharing_link_max_days,
+        )
+        self._passwords = services.passwords or Argon2Passwords()
+        self.restriction = self._links
+        self.sharing_section = LinksSection(self._links)
+
+    @cached_property
+    def pages(self) -> Sequence[object]:  # type: ignore[override]
+        pages = self._services.pages
+        return (ManageLinks(pages.site, self._links, pages.sharing, self._passwords),)
+
+    @cached_property
+    def routes(self) -> Sequence[Route]:  # type: ignore[override]
+        services = self._services
+        visitors = LinkVisitors(self._links, secure=services.base_url.startswith("https:"))
+        site = Site(
+            services.base_url,
+            pods_url=services.base_url,
+            people=visitors,
+            registration=services.registration,
+            randomness=services.randomness,
+        )
+        resources = services.resources
+        return site.guard.routes(
+            LinkPages(
+                site,
+                self._links,
+                visitors,
+                resources,
+                MemberLists(resources),
+                DocumentContents(resources),
+                services.pages.previews,
+                RawContent(resources, services.responder),
+                self._passwords,
+            )
+        )

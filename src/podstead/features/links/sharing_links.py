@@ -1,0 +1,358 @@
+"""Sharing links: their records, their visits, and the agent that each of them is to access rules.
+
+The secret of a link is in its address only. Its SHA-256 is the public ID of the link, the key of
+its record, and part of the IRI of its agent, which an ordinary rule of an ACL names. The record
+says what applies besides: an end, a number of uses, a password. Which resource the link is for
+follows from the index over access rules, so the link follows a resource that is moved, and opens
+nothing once the rule is gone.
+
+Whoever opens a link gets a visit: a value that only this server can make, in a cookie of the link.
+Nothing is stored for a visit. The link itself is read again for each request and each decision.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from podstead.core.errors import Conflict, NotFound
+from podstead.core.identifiers import ResourcePath, is_container, storage_root, subject_of
+from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.resources.sharing.documents import Edit
+from podstead.resources.sharing.service import SharingService, SharingState
+from podstead.storage.protocol import Snapshot
+from podstead.storage.record_store import (
+    Changes,
+    Contention,
+    RecordKind,
+    RecordStore,
+    Versioned,
+    secret_key,
+)
+from podstead.storage.records import Precondition, Record
+from podstead.wac.conditions import earliest
+from podstead.wac.gate import Ceiling
+from podstead.wac.modes import NO_MODES, Mode, Modes
+from podstead.wac.sharing.editing import AccessChange
+from podstead.wac.sharing.index import MENTIONS, agent_prefix
+from podstead.wac.sharing.rules import agent
+
+VIEW: Final = "view"
+EDIT: Final = "edit"
+ADD: Final = "add"
+MODES: Final[Mapping[str, Modes]] = {
+    VIEW: frozenset({Mode.READ}),
+    EDIT: frozenset({Mode.READ, Mode.APPEND, Mode.WRITE}),
+    ADD: frozenset({Mode.APPEND}),
+}
+"""What a link lets people do, by its kind. Adding is for the folder itself: what has been added
+cannot be read or changed."""
+MAX_LINKS: Final = 500
+"""How many links a pod may have."""
+MAX_NAME_CHARACTERS: Final = 100
+MAX_USES: Final = 1_000_000
+VISIT_S: Final = 12 * 3600
+"""How long a browser can use a link that it has opened before it must open it again."""
+DAY_S: Final = 24 * 3600
+
+_SECRET_BYTES: Final = 32
+_ID_DIGITS: Final = 32
+_NONCE_BYTES: Final = 8
+
+
+class SharingLink(msgspec.Struct, frozen=True):
+    """A link. Its key is its public ID, and the root of the pod its owner. Times are Unix seconds.
+
+    ``path`` is that of the resource when the link was made. It decides only if the rules of several
+    resources name the link, as they do when somebody copied them.
+    """
+
+    path: str
+    kind: str
+    name: str
+    created_s: int
+    ends_s: int | None = None
+    max_uses: int | None = None
+    password_hash: str | None = None
+    paused: bool = False
+
+
+class LinkUses(msgspec.Struct, frozen=True):
+    """How often a link was opened, and when last. The key is that of the link."""
+
+    count: int
+    last_s: int
+
+
+LINKS: Final = RecordKind("sharing-link", SharingLink)
+USES: Final = RecordKind("sharing-link-uses", LinkUses)
+
+
+class TooManyLinks(Conflict):
+    """The pod has as many links as it may have."""
+
+
+class UsedUp(NotFound):
+    """The link has been opened as often as it may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLink:
+    """A link that can be used now, and what it is for. It is what ``Identity.limit`` has for the
+    agent of a link."""
+
+    link_id: str
+    link: SharingLink
+    path: ResourcePath
+    owner: str
+    ends_s: int | None
+    unchanged: Precondition
+
+    @property
+    def kind(self) -> str:
+        return self.link.kind
+
+    @property
+    def needs_form(self) -> bool:
+        """Whether opening it takes more than its address: programs that fetch the addresses in
+        messages must not use it up."""
+        return self.link.password_hash is not None or self.link.max_uses is not None
+
+    def covers(self, path: ResourcePath) -> bool:
+        """Whether the link is for this resource: its own, or one in its folder."""
+        inside = is_container(self.path) and path.startswith(self.path) and self.kind != ADD
+        return path == self.path or inside
+
+
+class SharingLinks:
+    """Makes, finds and ends links, and restricts their agents (:class:`AccessRestriction`)."""
+
+    def __init__(
+        self, records: RecordStore, *, base_url: str, keys: Sequence[bytes], max_days: int
+    ) -> None:
+        """``keys`` sign visits, the newest first. Links end after ``max_days`` at the latest, if
+        that is not 0."""
+        self.records = records
+        self.max_days = max_days
+        self._agents = f"{base_url}/.links/"
+        self._keys = keys
+
+    def agent_of(self, link_id: str) -> str:
+        """The IRI of the agent of a link."""
+        return f"{self._agents}{link_id}#it"
+
+    def id_of(self, iri: str) -> str | None:
+        """The link whose agent has this IRI; ``None`` if it is another agent."""
+        link_id = iri.removeprefix(self._agents).removesuffix("#it")
+        return link_id if iri == self.agent_of(link_id) else None
+
+    def end_of(self, link: SharingLink) -> int | None:
+        """When a link ends; ``None`` for never."""
+        latest_s = link.created_s + self.max_days * DAY_S if self.max_days else None
+        return earliest(link.ends_s, latest_s)
+
+    async def find(self, link_id: str) -> OpenLink | None:
+        """The link, if it can be used now. Raises StorageError."""
+        stored = await self.records.read(LINKS, link_id)
+        if stored is None or stored.value.paused or stored.owner is None:
+            return None
+        ends_s = self.end_of(stored.value)
+        if ends_s is not None and ends_s <= self.records.now_s():
+            return None
+        path = await self._path_of(stored)
+        if path is None:
+            return None
+        return OpenLink(link_id, stored.value, path, stored.owner, ends_s, stored.unchanged)
+
+    async def _path_of(self, stored: Versioned[SharingLink]) -> ResourcePath | None:
+        """The resource of the pod whose rules name the link."""
+        prefix = agent_prefix(self.agent_of(stored.key)) + (stored.owner or "")
+        store, now_ms = self.records.store, self.records.now_ms()
+        page = await MENTIONS.page(store, after=prefix, now_ms=now_ms, limit=10)
+        start = len(prefix) - len(stored.owner or "")
+        acls = [each.key[start:] for each in page if each.key.startswith(prefix)]
+        subjects = [subject_of(ResourcePath(each)) for each in acls]
+        if stored.value.path in subjects:
+            return ResourcePath(stored.value.path)
+        return subjects[0] if subjects else None
+
+    # Opening
+
+    def identity_of(self, found: OpenLink) -> Identity:
+        """The identity of the agent of a link."""
+        return Identity(
+            self.agent_of(found.link_id),
+            AuthenticationMethod.FEATURE,
+            expires_at_s=found.ends_s,
+            limit=found,
+        )
+
+    async def count_use(self, found: OpenLink) -> None:
+        """Count that a link is opened. Raises UsedUp, StorageError, Overloaded."""
+        now_s, most = self.records.now_s(), found.link.max_uses
+
+        async def compute() -> Changes[None]:
+            stored = await self.records.read(USES, found.link_id)
+            before = 0 if stored is None else stored.value.count
+            if most is not None and before >= most:
+                raise UsedUp
+            unchanged: Precondition = (
+                USES.absent(found.link_id) if stored is None else stored.unchanged
+            )
+            put = USES.put(found.link_id, LinkUses(before + 1, now_s), owner=found.owner)
+            return Changes(None, [put], [unchanged, found.unchanged])
+
+        if most is not None:
+            await self.records.transact(compute)
+            return
+        with suppress(Contention):  # many people open it at the same time
+            await self.records.transact(compute)
+
+    def new_visit(self, link_id: str) -> str:
+        """A visit of the link, which begins now."""
+        until_s = self.records.now_s() + VISIT_S
+        text = f"{until_s}.{self.records.randomness.token_hex(_NONCE_BYTES)}"
+        return f"{text}.{_signature(self._keys[0], link_id, text)}"
+
+    def is_visit(self, link_id: str, value: str) -> bool:
+        """Whether this is a visit of the link that has not ended."""
+        text, _dot, signature = value.rpartition(".")
+        until_s = text.partition(".")[0]
+        if not (until_s.isdecimal() and until_s.isascii() and len(until_s) < 15):
+            return False
+        return int(until_s) > self.records.now_s() and any(
+            hmac.compare_digest(_signature(key, link_id, text).encode(), signature.encode())
+            for key in self._keys
+        )
+
+    # What the gate asks
+
+    async def ceiling(
+        self,
+        agent_: Identity | None,
+        origin: str | None,
+        subject: ResourcePath,
+        snapshot: Snapshot,
+    ) -> Ceiling | None:
+        """What the link allows at this moment, whatever rules name its agent or let in everybody
+        who is signed in. Raises StorageError."""
+        del origin, snapshot
+        if agent_ is None or not isinstance(agent_.limit, OpenLink):
+            return None
+        found = await self.find(agent_.limit.link_id)
+        if found is None:
+            return Ceiling(NO_MODES, cacheable=False)
+        modes = MODES[found.kind] if found.covers(subject) else NO_MODES
+        until_ms = None if found.ends_s is None else found.ends_s * 1000
+        return Ceiling(modes, preconditions=(found.unchanged,), until_ms=until_ms)
+
+    # For those who have Control
+
+    async def create(
+        self,
+        sharing: SharingService,
+        owner: Identity | None,
+        state: SharingState,
+        link: SharingLink,
+    ) -> str:
+        """Make a link for a resource, and return its secret, which is not stored. Raises
+        TooManyLinks, and what :meth:`SharingService.save` raises."""
+        resource = state.access.resource
+        pod = storage_root(resource)
+        if pod is None:
+            raise NotFound
+        await self._make_room(pod)
+        secret = self.records.randomness.token_hex(_SECRET_BYTES)
+        link_id = link_id_of(secret)
+        modes = MODES[link.kind]
+        inside = modes if is_container(resource) and link.kind != ADD else None
+        change = AccessChange(agent(self.agent_of(link_id)), modes, inside)
+        record = LINKS.put(link_id, link, owner=pod)
+        await sharing.save(owner, resource, Edit((change,)), state.token, records=[record])
+        return secret
+
+    async def end(
+        self, sharing: SharingService, owner: Identity | None, state: SharingState, link_id: str
+    ) -> None:
+        """Remove a link and its rule. Raises NotFound if the rules of the resource itself do not
+        name it, and what :meth:`SharingService.save` raises."""
+        self.check_named(state, link_id)
+        resource = state.access.resource
+        inside = NO_MODES if is_container(resource) else None
+        change = AccessChange(agent(self.agent_of(link_id)), NO_MODES, inside)
+        records = [LINKS.drop(link_id), USES.drop(link_id)]
+        await sharing.save(owner, resource, Edit((change,)), state.token, records=records)
+
+    async def pause(self, state: SharingState, link_id: str, *, paused: bool) -> None:
+        """Let a link open nothing for a while, or again. Raises NotFound, StorageError,
+        Overloaded."""
+        self.check_named(state, link_id)
+        await self.records.update(
+            LINKS, link_id, lambda link: msgspec.structs.replace(link, paused=paused)
+        )
+
+    def check_named(self, state: SharingState, link_id: str) -> None:
+        """Raises NotFound unless the own rules of the resource name the link."""
+        iri = self.agent_of(link_id)
+        named = any(
+            each.grantee.iri == iri and each.inherited_from is None for each in state.access.entries
+        )
+        if not named:
+            raise NotFound
+
+    async def _make_room(self, pod: ResourcePath) -> None:
+        """Remove the records of links that open nothing any more, if there are many. Raises
+        TooManyLinks."""
+        stored = await self.records.of_owner(LINKS, pod, limit=MAX_LINKS)
+        if len(stored) < MAX_LINKS:
+            return
+        unused = [each for each in stored if await self._path_of(each) is None]
+        if not unused:
+            raise TooManyLinks(f"A pod can have at most {MAX_LINKS} links; end some first")
+        drops = [kind.drop(each.key) for each in unused for kind in (LINKS, USES)]
+        await self.records.commit(drops, [each.unchanged for each in unused])
+
+
+def link_id_of(secret: str) -> str:
+    """The public ID of the link with this secret."""
+    return secret_key(secret)[:_ID_DIGITS]
+
+
+def _signature(key: bytes, link_id: str, text: str) -> str:
+    message = f"sharing link {link_id} {text}".encode()
+    return hmac.new(key, message, hashlib.sha256).hexdigest()
+
+
+class LinksOfPods:
+    """Lets the records of links follow a pod that is renamed (:class:`ContainerHook`). They follow
+    other moves by the access rules, and are removed with their pod as what belongs to it."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
+
+    def of_deletion(self, container: ResourcePath) -> Sequence[Record]:  # noqa: ARG002
+        return ()
+
+    async def of_move(self, containers: Sequence[ResourcePath]) -> Sequence[Precondition]:  # noqa: ARG002
+        return ()
+
+    async def of_renaming(
+        self, root: ResourcePath, renamed: Callable[[ResourcePath], ResourcePath]
+    ) -> Changes[None]:
+        records: list[Record] = []
+        preconditions: list[Precondition] = []
+        for link in await self._records.of_owner(LINKS, root):
+            path = ResourcePath(link.value.path)
+            value = msgspec.structs.replace(link.value, path=renamed(path))
+            records.append(LINKS.put(link.key, value, owner=renamed(root)))
+            preconditions.append(link.unchanged)
+        for uses in await self._records.of_owner(USES, root):
+            records.append(USES.put(uses.key, uses.value, owner=renamed(root)))
+            preconditions.append(uses.unchanged)
+        return Changes(None, records, preconditions)

@@ -1,1 +1,0 @@
-"""Second factors besides passwords: codes of authenticator apps, and recovery codes."""
