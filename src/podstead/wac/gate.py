@@ -9,7 +9,7 @@ target exists (W-60, W-64). Nothing bypasses the rules, and access that no rule 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Protocol
@@ -155,12 +155,13 @@ class Ceiling(Value):
 class AccessRestriction(Protocol):
     """Restricts what the rules grant, such as a limit on what an application may do.
 
-    The gate asks each restriction about each resource that it decides about, and grants the modes
+    The gate asks each restriction about each resource that it decides about for an identity with a
+    limit (``Identity.limit``), and grants the modes
     that the rules and all restrictions have in common.
     """
 
     async def ceiling(
-        self, agent: Identity | None, origin: str | None, subject: ResourcePath, snapshot: Snapshot
+        self, agent: Identity, origin: str | None, subject: ResourcePath, snapshot: Snapshot
     ) -> Ceiling | None:
         """The most that a request of this agent may be granted on a resource that is not
         auxiliary; ``None`` for everything. What it raises refuses the request."""
@@ -359,7 +360,7 @@ class Gate:
             if requirement.mode not in grant.user:
                 raise NotAuthenticated if agent is None else _denial(agent, requirement.mode, grant)
 
-    async def _restricted_grant_on(
+    def _restricted_grant_on(
         self,
         agent: Identity | None,
         origin: str | None,
@@ -367,11 +368,24 @@ class Gate:
         snapshot: Snapshot,
         *,
         of_description: bool = False,
-    ) -> GrantedAccess:
+    ) -> Coroutine[object, object, GrantedAccess]:
         """As :meth:`_grant_on`, within the ceiling of every restriction."""
-        grant = await Gate._grant_on(
+        grant = Gate._grant_on(
             self, agent, origin, subject, snapshot, of_description=of_description
         )
+        if agent is None or agent.limit is None:  # no further coroutine: most requests have none
+            return grant
+        return self._within_ceilings(grant, agent, origin, subject, snapshot)
+
+    async def _within_ceilings(
+        self,
+        within: Awaitable[GrantedAccess],
+        agent: Identity,
+        origin: str | None,
+        subject: ResourcePath,
+        snapshot: Snapshot,
+    ) -> GrantedAccess:
+        grant = await within
         for restriction in self._restrictions:
             ceiling = await restriction.ceiling(agent, origin, subject, snapshot)
             if ceiling is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -290,9 +290,12 @@ async def test_a_private_resource_is_open_to_web_applications_of_its_agents() ->
 # --- restrictions ------------------------------------------------------------------------------
 
 
+LIMITED_BOB = replace(identity(BOB), limit="some")
+
+
 @dataclass
 class Limit:
-    """Restricts every request to a ceiling."""
+    """Restricts every request of a limited identity to a ceiling."""
 
     limit: Ceiling
 
@@ -318,18 +321,23 @@ async def test_a_restriction_takes_modes_away_and_adds_none() -> None:
     world.store("/pod/doc")
     everything = Ceiling()
     readers = Ceiling(user=frozenset({Mode.READ, Mode.CONTROL}))
-    assert (await restricted(world, everything).grant("/pod/doc", identity(BOB))).allows(Mode.WRITE)
-    grant = await restricted(world, everything, readers).grant("/pod/doc", identity(BOB))
+    assert (await restricted(world, everything).grant("/pod/doc", LIMITED_BOB)).allows(Mode.WRITE)
+    grant = await restricted(world, everything, readers).grant("/pod/doc", LIMITED_BOB)
     assert grant.user == {Mode.READ}
-    assert await world.status("/pod/doc", identity(BOB), modes.for_read(path("/pod/doc"))) == 200
-    assert await world.status("/pod/doc", identity(BOB), modes.for_put(
+    assert await world.status("/pod/doc", LIMITED_BOB, modes.for_read(path("/pod/doc"))) == 200
+    assert await world.status("/pod/doc", LIMITED_BOB, modes.for_put(
         path("/pod/doc"), world.snapshot_for("/pod/doc"))) == 403  # fmt: skip
+
+
+async def test_an_identity_without_a_limit_is_not_restricted() -> None:
+    world = restricted(readable(), Ceiling(user=frozenset()))
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
 
 
 async def test_a_restriction_holds_for_owners_and_for_access_rules() -> None:
     world = pod()
     grant = await restricted(world, Ceiling(user=frozenset({Mode.READ}))).grant(
-        "/pod/.acl", identity(OWNER)
+        "/pod/.acl", replace(identity(OWNER), limit="some")
     )
     assert grant.user == frozenset()
 
@@ -337,15 +345,15 @@ async def test_a_restriction_holds_for_owners_and_for_access_rules() -> None:
 async def test_a_decision_depends_on_what_its_restrictions_depend_on() -> None:
     depends = Absent(path("/pod/terms"))
     world = restricted(readable(), Ceiling(preconditions=(depends,), cacheable=False))
-    grant = await world.grant("/pod/doc", identity(BOB))
+    grant = await world.grant("/pod/doc", LIMITED_BOB)
     assert depends in grant.preconditions
     assert not grant.cacheable
 
 
 async def test_a_gate_over_another_source_has_the_same_restrictions() -> None:
     world = restricted(readable(), Ceiling(user=frozenset()))
-    grant, _ = await world.gate.over(world).current_grant(identity(BOB), None, path("/pod/doc"))
+    grant, _ = await world.gate.over(world).current_grant(LIMITED_BOB, None, path("/pod/doc"))
     assert grant.user == frozenset()
     assert grant == await world.gate.for_many(world).grant(
-        identity(BOB), None, path("/pod/doc"), world.snapshot_for("/pod/doc")
+        LIMITED_BOB, None, path("/pod/doc"), world.snapshot_for("/pod/doc")
     )

@@ -178,12 +178,10 @@ class LimitedAccess:
         self._origin = origin
 
     async def ceiling(
-        self, agent: Identity | None, origin: str | None, subject: ResourcePath, snapshot: Snapshot
+        self, agent: Identity, origin: str | None, subject: ResourcePath, snapshot: Snapshot
     ) -> Ceiling | None:
         """What the limit allows on the resource. Raises StorageError."""
         del snapshot
-        if agent is None or agent.limit is None:
-            return None
         found, now_s = agent.limit, self._limits.records.now_s()
         if isinstance(found, AppliedLimit):
             asks_at = f"{self._origin}{PAGE}/{found.key}?path={quote(subject)}"

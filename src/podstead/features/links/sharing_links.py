@@ -235,7 +235,7 @@ class SharingLinks:
 
     async def ceiling(
         self,
-        agent_: Identity | None,
+        agent_: Identity,
         origin: str | None,
         subject: ResourcePath,
         snapshot: Snapshot,
@@ -243,7 +243,7 @@ class SharingLinks:
         """What the link allows at this moment, whatever rules name its agent or let in everybody
         who is signed in. Raises StorageError."""
         del origin, snapshot
-        if agent_ is None or not isinstance(agent_.limit, OpenLink):
+        if not isinstance(agent_.limit, OpenLink):
             return None
         found = await self.find(agent_.limit.link_id)
         if found is None:
