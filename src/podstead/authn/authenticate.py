@@ -48,10 +48,10 @@ class RequestCredentials(Value):
     """What a request contains about its sender: the Authorization and DPoP fields, the method and
     URL that a proof must name, and the client's address (for IPv6 its network).
 
-    ``url`` is the effective URL (A-11) with its query, its raw bytes as Latin-1. ``repository`` is
-    the container whose repository git accesses, if this is a git request. ``certificate`` is the
-    client certificate (DER) whose key the sender has proven to have; it applies only if there is no
-    Authorization field (A-2).
+    ``url`` is the effective URL (A-11) with its query, its raw bytes as Latin-1. ``sequence`` is
+    the container that a sequence of requests is about which one signed event may authorize, if this
+    is one of them. ``certificate`` is the client certificate (DER) whose key the sender has proven
+    to have; it applies only if there is no Authorization field (A-2).
     """
 
     authorization: Sequence[bytes]
@@ -60,7 +60,7 @@ class RequestCredentials(Value):
     url: str
     client_address: str
     has_content: bool = False
-    repository: ResourcePath | None = None
+    sequence: ResourcePath | None = None
     certificate: bytes | None = None
 
 
@@ -153,9 +153,9 @@ class Authenticator:
                         credentials.method,
                         credentials.url.encode("latin-1"),
                         credentials.has_content,
-                        is_git=credentials.repository is not None,
+                        in_sequence=credentials.sequence is not None,
                     ),
-                    sequence=_sequence_of_git(credentials),
+                    sequence=_sequence_of(credentials),
                 )
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
                 identity = await self._resource_tokens.verify_bearer(credential)
@@ -197,11 +197,11 @@ class Authenticator:
         return None if credentials.certificate is None else self._of_certificates
 
 
-def _sequence_of_git(credentials: RequestCredentials) -> str | None:
-    """The same text for all requests of one clone, fetch or push (A-147)."""
-    if credentials.repository is None:
+def _sequence_of(credentials: RequestCredentials) -> str | None:
+    """The same text for all requests of one sequence, such as a clone, fetch or push (A-147)."""
+    if credentials.sequence is None:
         return None
-    return f"{credentials.client_address} {credentials.repository}"
+    return f"{credentials.client_address} {credentials.sequence}"
 
 
 class PodTokenVerifier:

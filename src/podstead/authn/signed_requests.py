@@ -63,7 +63,7 @@ class SignedRequestVerifier:
         """The identity of the signer: ``did:nostr:`` with the key, and the WebID that the key is
         linked to.
 
-        An event authorizes one request or, as a password, all requests of one ``sequence`` of git.
+        An event authorizes one request or, as a password, all requests of one ``sequence``.
         Raises NotAuthenticated, and Overloaded if no more uses can be recorded.
         """
         try:

@@ -47,13 +47,14 @@ class SignedRequest:
     method: str
     url: bytes
     has_content: bool
-    is_git: bool = False
-    """Whether this is a request of git's own protocol."""
+    in_sequence: bool = False
+    """Whether this is one of a sequence of requests that an event may authorize, such as those of
+    git's own protocol."""
 
     @property
     def allows_any_method(self) -> bool:
         """Whether an event may leave the method open, as git helpers do for such requests."""
-        return self.is_git or self.method in _SAFE_METHODS
+        return self.in_sequence or self.method in _SAFE_METHODS
 
 
 @dataclass(frozen=True, slots=True)

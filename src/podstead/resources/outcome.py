@@ -151,9 +151,11 @@ class ResourceRequest(msgspec.Struct):
     def valid_until_s(self) -> int | None:
         """The time (Unix seconds) at which credentials or conditions of rules end; ``None`` for
         never."""
-        until_s = self.agent.holds_until_s if self.agent else None
-        until_ms = self.decided_until_ms
-        return until_s if until_ms is None else earliest(until_s, until_ms // 1000)
+        grant, agent = self.grant, self.agent
+        until_s = agent.holds_until_s if agent else None
+        if grant is None or grant.until_ms is None:
+            return until_s
+        return earliest(until_s, grant.until_ms // 1000)
 
     @property
     def decided_until_ms(self) -> int | None:

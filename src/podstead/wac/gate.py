@@ -479,13 +479,16 @@ class Gate:
         if Mode.CONTROL not in granted and await self._owns(names, subject):
             owner = Requester(names, memberships.groups, asked_from, owns_storage=True)
             granted = agent_modes(rules, owner)
-        return GrantedAccess(
+        grant = GrantedAccess(
             granted,
             rules.public,
             effective.preconditions + memberships.preconditions,
             effective.cacheable and memberships.cacheable,
-            until_ms=earliest(effective.until_ms, memberships.until_ms),
         )
+        if effective.until_ms is None and memberships.until_ms is None:  # the usual case
+            return grant
+        until_ms = earliest(effective.until_ms, memberships.until_ms)
+        return replace(grant, until_ms=until_ms)
 
     async def _group_is_readable(
         self, storage: ResourcePath | None, document: ResourcePath, snapshot: Snapshot

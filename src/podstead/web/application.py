@@ -441,7 +441,7 @@ class Application:
             url=f"{self._scheme}://{request.host}{target.decode('latin-1')}",
             client_address=address_key(request.client_address),
             has_content=request.body.announced,
-            repository=None if claimed is None else claimed.repository,
+            sequence=None if claimed is None else claimed.sequence,
             certificate=certificate,
         )
 

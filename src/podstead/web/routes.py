@@ -43,9 +43,10 @@ class ClaimedRequest(Protocol):
         """What metrics call such requests."""
 
     @property
-    def repository(self) -> ResourcePath | None:
-        """The container whose repository is accessed, for which a signed event is valid in several
-        requests and may be sent as a password; ``None`` if credentials have no further use."""
+    def sequence(self) -> ResourcePath | None:
+        """The container that a sequence of requests is about, such as those of one transfer: a
+        signed event is valid in all of them, and may be sent as a password. ``None`` if credentials
+        have no further use."""
 
     async def handle(self, request: Request, agent: Identity | None) -> Response:
         """Raises RequestRefused and ServerTrouble."""

@@ -133,7 +133,7 @@ class Git:
         url: bytes = b"https://pod.example/alice/info/refs?service=git-receive-pack",
     ) -> bool:
         """Whether the request is let through."""
-        request = SignedRequest(method, url, has_content=True, is_git=sequence is not None)
+        request = SignedRequest(method, url, has_content=True, in_sequence=sequence is not None)
         credential = UnverifiedEvent(self.event, as_password=as_password)
         try:
             await self.requests.verify(credential, request, sequence=sequence)

@@ -32,7 +32,7 @@ class ClaimedGitRequest:
     label = "git"
 
     @property
-    def repository(self) -> ResourcePath:
+    def sequence(self) -> ResourcePath:
         return self.asked.container
 
     async def handle(self, request: Request, agent: Identity | None) -> Response:
