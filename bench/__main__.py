@@ -59,7 +59,7 @@ def _print(results: Results, *, write_docs: bool) -> None:
     text = report.markdown(results)
     sys.stdout.write(text + "\n")
     if write_docs:
-        report.write_page(text)
+        report.write_page(text, *report.place_of(results.columns))
 
 
 def _measured(options: argparse.Namespace) -> Results:
@@ -165,7 +165,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--write-docs",
         action="store_true",
-        help="write the tables into docs/evidence/benchmarks.md",
+        help="write the tables into docs/evidence/benchmarks.md, or into performance.md where the "
+        "servers are podstead and podstead-2",
     )
     return parser
 

@@ -76,6 +76,17 @@ def markdown(results: Results) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def place_of(columns: Sequence[str]) -> tuple[Path, str]:
+    """Return the page and the section of a run with these columns.
+
+    One of two workers beside one is complete by itself, and takes no part of a record that has
+    other servers in it.
+    """
+    if set(columns) == {OURS, WITH_TWO_WORKERS}:
+        return PERFORMANCE_PAGE, "two-workers"
+    return PAGE, "bench"
+
+
 def write_page(text: str, page: Path = PAGE, section: str = "bench") -> None:
     """Write the report between the markers of a section of the page.
 

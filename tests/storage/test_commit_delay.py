@@ -20,7 +20,6 @@ from podstead.storage.sqlite import SqliteStore, writer
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.writer import (
     AMONG_OTHERS_S,
-    GROWTH_S,
     MAX_WAIT_S,
     MIN_WAIT_S,
     CommitDelay,
@@ -123,31 +122,6 @@ def test_among_others_a_batch_waits_for_all_writers_on_any_disk() -> None:
     assert delay.wait_s(1.001, 15, others_write=True) == pytest.approx(AMONG_OTHERS_S - 0.001)
     assert delay.wait_s(1.001, 16, others_write=True) == 0.0
     assert delay.wait_s(1.0 + 2 * AMONG_OTHERS_S, 1, others_write=True) == 0.0
-
-
-def test_among_others_a_batch_waits_on_while_more_writes_come() -> None:
-    delay = CommitDelay()
-    delay.batch_ended(1.0, writes=16, waiting=0, commit_s=0.0001)
-    assert delay.wait_s(1.0, 1, others_write=True) == pytest.approx(AMONG_OTHERS_S)
-    now_s, waiting = 1.0 + AMONG_OTHERS_S + 0.0001, 2
-    while wait_s := delay.wait_s(now_s, waiting, others_write=True):
-        now_s, waiting = now_s + wait_s, waiting + 1
-    assert MAX_WAIT_S <= now_s - 1.0 <= MAX_WAIT_S + GROWTH_S
-    assert waiting < 16
-
-
-def test_among_others_a_batch_starts_once_no_more_writes_come() -> None:
-    delay = CommitDelay()
-    delay.batch_ended(1.0, writes=16, waiting=0, commit_s=0.0001)
-    assert delay.wait_s(1.0, 2, others_write=True) > 0.0
-    assert delay.wait_s(1.0001 + AMONG_OTHERS_S, 3, others_write=True) == GROWTH_S
-    assert delay.wait_s(1.0001 + AMONG_OTHERS_S + GROWTH_S, 3, others_write=True) == 0.0
-
-
-def test_among_others_a_write_that_comes_late_starts_at_once() -> None:
-    delay = CommitDelay()
-    delay.batch_ended(1.0, writes=16, waiting=0, commit_s=0.0001)
-    assert delay.wait_s(1.0001 + AMONG_OTHERS_S, 1, others_write=True) == 0.0
 
 
 def test_among_others_a_batch_never_waits_for_less_than_the_clock_of_the_loop_knows() -> None:

@@ -23,6 +23,7 @@ from bench.load import Outcome
 from bench.messages import JSON_LD, Answer, WrongAnswer
 from bench.peers import SERVERS
 from bench.processes import cpu_s_of
+from bench.report import place_of
 from bench.requests import COUNTED
 from bench.rounds import Entry, Figure
 from bench.servers import Feature
@@ -260,6 +261,12 @@ def test_two_workers_are_not_much_slower_or_dearer_than_one() -> None:
     assert _missed([one, _entry("put-one", "podstead-2", 950, 420)]) == []
     assert len(_missed([one, _entry("put-one", "podstead-2", 949, 421)])) == 2
     assert _missed([one]) == []
+
+
+def test_a_run_of_two_workers_leaves_the_record_with_other_servers_alone() -> None:
+    page, section = place_of(["podstead", "podstead-2"])
+    assert f"<!-- {section}: begin -->" in page.read_text(encoding="utf-8")
+    assert (page, section) != place_of(["podstead", "podstead-2", "jss"])
 
 
 def test_void_figures_meet_no_target_and_miss_none() -> None:

@@ -46,10 +46,7 @@ MIN_WAIT_S: Final = 0.001
 MAX_WAIT_S: Final = 0.01
 _SHARE: Final = 0.5
 AMONG_OTHERS_S: Final = 0.004
-"""How long a batch waits while other processes write, at least."""
-
-GROWTH_S: Final = 0.002
-"""How long it waits further, each time that more writes have come, up to :data:`MAX_WAIT_S`."""
+"""How long a batch waits while other processes write."""
 
 UNDELAYED_BATCHES: Final = 15
 """How many batches start at once after a wait that did not pay off."""
@@ -70,9 +67,9 @@ class CommitDelay:
     - It waits only for writers that were there a moment ago, so a lone writer never waits.
     - It waits at most half the time that a commit takes, counted from the end of the last one, and
       not at all on a disk that is fast.
-    - While other processes write, too, it waits for a few milliseconds on any disk, and longer as
-      long as more writes come. Each process has only some of the writers, and the others' batches
-      leave it the time for theirs to come together.
+    - While other processes write, too, it waits for a few milliseconds on any disk. Each process
+      has only some of the writers, and the others' batches leave it the time for theirs to come
+      together.
     - Otherwise, waiting for a time t pays off if it makes the batch larger by a greater factor than
       t makes it later. After a wait that did not, the next batches start at once.
 
@@ -93,7 +90,10 @@ class CommitDelay:
     def wait_s(self, now_s: float, waiting: int, *, others_write: bool = False) -> float:
         """How long to wait before asking again while ``waiting`` writes wait; 0 to start now."""
         if others_write:
-            return self._wait_among_others_s(now_s, waiting)
+            self._waited_from = None
+            left_s = self._ended_s + AMONG_OTHERS_S - now_s
+            # The event loop counts in milliseconds, and would ask again at once for less than one.
+            return max(left_s, MIN_WAIT_S) if waiting < self.expected and left_s > 0 else 0.0
         until_s = self._ended_s + min(self._least_commit_s() * _SHARE, MAX_WAIT_S)
         left_s = until_s - now_s
         if self._waited_from is None:
@@ -109,17 +109,6 @@ class CommitDelay:
         self._judge(now_s - self._waited_from, waiting)
         self._waited_from = None
         return 0.0
-
-    def _wait_among_others_s(self, now_s: float, waiting: int) -> float:
-        left_s = self._ended_s + AMONG_OTHERS_S - now_s
-        grows = self._waited_from is not None and waiting > self._waiting
-        self._waited_from, self._waiting = now_s, waiting
-        if waiting >= self.expected:
-            return 0.0
-        if left_s > 0:
-            # The event loop counts in milliseconds, and would ask again at once for less than one.
-            return max(left_s, MIN_WAIT_S)
-        return GROWTH_S if grows and now_s < self._ended_s + MAX_WAIT_S else 0.0
 
     def batch_ended(self, now_s: float, *, writes: int, waiting: int, commit_s: float) -> None:
         """Note that a batch has ended while further writes wait for the next one."""
