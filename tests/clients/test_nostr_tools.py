@@ -10,6 +10,8 @@ from tests.support.client_home import Home, StartClient
 from tests.support.client_process import ClientProcess
 from tests.support.rdf import TURTLE
 
+pytestmark = pytest.mark.feature("nostr")
+
 _numbers = itertools.count()
 
 

@@ -23,6 +23,7 @@ SETTINGS = {
     "git": ("git-processes", "4"),
     "legacy_notifications": ("legacy-notifications-open", "true"),
     "links": ("sharing-link-max-days", "4"),
+    "nostr": ("nostr-basic", "any"),
     "passkeys": ("passkey-requests-per-minute", "4"),
     "two_factor": ("require-two-factor", "true"),
     "webid_tls": ("client-cert-format", "pem"),

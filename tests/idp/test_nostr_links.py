@@ -9,9 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podstead.authn.credentials import UnverifiedEvent
-from podstead.authn.event_uses import EventVerifier
-from podstead.authn.signed_requests import EventRules, SignedRequestVerifier
+from podstead.authn.authenticate import RequestCredentials
+from podstead.authn.signed_events import EventVerifier
 from podstead.core.errors import (
     AccessDenied,
     BadRequest,
@@ -21,6 +20,7 @@ from podstead.core.errors import (
     PodsteadError,
     StorageError,
 )
+from podstead.features.nostr.requests import EventRules, SignedRequests
 from podstead.idp.audit import OPERATOR
 from podstead.idp.challenges import ChallengeInvalid, Challenges
 from podstead.idp.nostr.challenges import CHALLENGE_S, LINKING, SIGNING_IN, nostr_challenges
@@ -29,7 +29,6 @@ from podstead.idp.nostr.links import LinkedToOtherAccount, NostrLinks, ProfileRe
 from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, Account, NostrLink
 from podstead.idp.sign_in_methods import LastFactor, SignInMethod, remaining_factor
 from podstead.nostr import schnorr
-from podstead.nostr.http_auth import SignedRequest
 from podstead.storage.record_store import RecordKind, Versioned
 from podstead.storage.records import Record
 from tests.support.accounts import Office, office
@@ -39,7 +38,6 @@ from tests.support.nostr import (
     NostrKey,
     basic,
     nostr,
-    packed,
     set_to,
     tag_set_to,
     with_tag,
@@ -419,19 +417,25 @@ async def test_an_event_is_valid_once(event_desk: EventDesk) -> None:
         await event_desk.events.verify([field], url=URL)
 
 
+@pytest.mark.feature("nostr")
 async def test_an_event_that_signed_a_request_proves_nothing_more(event_desk: EventDesk) -> None:
     """A-126, A-147: and the other way round."""
-    requests = SignedRequestVerifier(
+    requests = SignedRequests(
         uses=event_desk.uses, clock=event_desk.place.clock, rules=EventRules()
     )
+
+    def sent(event: object) -> RequestCredentials:
+        return RequestCredentials(
+            (nostr(event)["Authorization"].encode(),), (), "POST", URL, "192.0.2.1"
+        )
+
     first, second = event_desk.event(), event_desk.event()
-    request = SignedRequest("POST", URL.encode(), has_content=False)
-    await requests.verify(UnverifiedEvent(packed(first)), request)
+    await requests.verify(sent(first))
     with pytest.raises(EventInvalid):
         await event_desk.events.verify([nostr(first)["Authorization"].encode()], url=URL)
     await event_desk.events.verify([nostr(second)["Authorization"].encode()], url=URL)
     with pytest.raises(NotAuthenticated):
-        await requests.verify(UnverifiedEvent(packed(second)), request)
+        await requests.verify(sent(second))
 
 
 async def test_a_challenge_is_valid_once(event_desk: EventDesk) -> None:

@@ -324,6 +324,7 @@ def with_alice_and_a_key(server: ServerProcess, key: NostrKey) -> str:
     return str(pod["token"])
 
 
+@pytest.mark.feature("nostr")
 def test_of_many_concurrent_uses_of_an_event_one_is_valid_in_any_worker(
     tmp_path: Path,
 ) -> None:
@@ -340,6 +341,7 @@ def test_of_many_concurrent_uses_of_an_event_one_is_valid_in_any_worker(
             assert sorted(answer.status for answer in answers) == [200] + [401] * 23
 
 
+@pytest.mark.feature("nostr")
 def test_a_large_body_is_hashed_on_its_way_to_the_disk(tmp_path: Path) -> None:
     """Over a socket, in one and in chunks."""
     key, body = NostrKey.new(), bytes(range(256)) * 16384
@@ -354,6 +356,7 @@ def test_a_large_body_is_hashed_on_its_way_to_the_disk(tmp_path: Path) -> None:
         assert hashlib.sha256(stored).digest() == hashlib.sha256(body).digest()
 
 
+@pytest.mark.feature("nostr")
 def test_no_part_of_an_event_is_logged_whatever_is_wrong_with_it(tmp_path: Path) -> None:
     """A-183, A-15."""
     key = NostrKey.new()

@@ -26,6 +26,8 @@ from tests.support.nostr import Change, NostrKey, nostr, tag_set_to, without, wi
 from tests.support.nostr_pages import SCRIPT, link, signed
 from tests.support.server import ServerProcess, running_server
 
+pytestmark = pytest.mark.feature("nostr")
+
 _OPTIONS = ("--invalid-credentials-per-minute", "0")
 
 

@@ -100,7 +100,7 @@ class Provider:
     @cached_property
     def nostr(self) -> NostrServices | None:
         """The services for Nostr keys; ``None`` if the server accepts no signed events."""
-        return NostrServices(self) if self.services.event_rules.accepted else None
+        return NostrServices(self) if self.services.accepts_signed_events else None
 
     @cached_property
     def own_profiles(self) -> AccountProfiles:

@@ -184,7 +184,7 @@ class ProviderPages:
             found.append(ProfileKeyCollection(site, stated, links, provider.nostr.allowed))
         return (
             *found,
-            CredentialCollection(site, self._accounts.credentials),
+            CredentialCollection(site, self._accounts.credentials, self._services.consent),
             PodTokenCollection(site, provider.pod_tokens),
             GrantCollection(site, provider.connected_clients, audit),
             SessionCollection(site, provider.sessions, audit),

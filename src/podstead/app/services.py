@@ -35,7 +35,6 @@ from podstead.app.pages import PodPages
 from podstead.app.relying_party import own_client
 from podstead.authn.authenticate import Authenticator, CredentialScheme, PodTokenVerifier
 from podstead.authn.credentials import SigningKey
-from podstead.authn.event_uses import EventVerifier
 from podstead.authn.issuers import IssuerKeys
 from podstead.authn.relying_party.providers import IdTokenVerifier
 from podstead.authn.relying_party.sign_ins import OwnClient
@@ -45,7 +44,7 @@ from podstead.authn.resource_tokens import (
     ProofVerifier,
     TokenRules,
 )
-from podstead.authn.signed_requests import EventRules, SignedRequestVerifier
+from podstead.authn.signed_events import EventVerifier
 from podstead.authn.web_ids import (
     IdentityStatus,
     LocalWebIds,
@@ -59,7 +58,6 @@ from podstead.core.identity import IdentityRefinement
 from podstead.features import WorkerFeature, container_hooks, features
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.nostr import schnorr
-from podstead.nostr.http_auth import EventScope
 from podstead.pods.provision import PodProvisioner
 from podstead.rdf.graph import Graph
 from podstead.resources.context import ResourceContext
@@ -104,9 +102,6 @@ if TYPE_CHECKING:
     from podstead.idp.passwords import PasswordHasher
     from podstead.web.request import ClientCertificates
     from podstead.web.sign_in.authorization import ConsentExtension
-
-_BASIC_REACH = {"safe": EventScope.SAFE, "any": EventScope.ANY, "off": None}
-"""By the value of the setting (A-146)."""
 
 
 def build_application(
@@ -240,13 +235,11 @@ class Services:
             tokens=self.store, web_ids=self.local_web_ids, refinements=self._refinements
         )
 
-    @cached_property
-    def event_rules(self) -> EventRules:
-        return EventRules(
-            accepted=self.base_url.startswith("https:") or is_loopback_url(self.base_url),
-            require_payload=self.settings.nostr_require_payload,
-            basic=_BASIC_REACH[self.settings.nostr_basic],
-        )
+    @property
+    def accepts_signed_events(self) -> bool:
+        """Whether signed events are accepted: with plain http, anybody on the network path could
+        use them (A-148)."""
+        return self.base_url.startswith("https:") or is_loopback_url(self.base_url)
 
     @cached_property
     def event_uses(self) -> EventVerifier:
@@ -323,16 +316,9 @@ class Services:
 
     @cached_property
     def authenticator(self) -> Authenticator:
-        nostr = self.provider.nostr if self.provider else None
         return Authenticator(
             pod_tokens=self.pod_tokens,
             resource_tokens=self.resource_tokens,
-            signed_requests=SignedRequestVerifier(
-                uses=self.event_uses,
-                clock=self.clock,
-                rules=self.event_rules,
-                linked=None if nostr is None else nostr.linked,
-            ),
             schemes=self._credential_schemes,
             refinements=self._refinements,
         )
@@ -351,12 +337,9 @@ class Services:
 
     @cached_property
     def challenges(self) -> AuthenticateChallenges:
-        rules = self.event_rules
         return AuthenticateChallenges(
             self.base_url,
             provider=self.settings.issuer if self.settings.idp else None,
-            signed_requests=rules.accepted,
-            passwords=rules.accepted and rules.basic is not None,
             schemes=self._credential_schemes,
         )
 

@@ -8,21 +8,20 @@ is decided in ``wac``.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, TypeVar
 
 from podstead.authn.credentials import (
     InvalidToken,
+    OtherCredential,
     SigningKey,
     UnverifiedBearer,
     UnverifiedDpop,
-    UnverifiedEvent,
     VerifiedPodToken,
     read_credential,
     verify_token,
 )
 from podstead.authn.resource_tokens import AccessTokenVerifier
-from podstead.authn.signed_requests import SignedRequestVerifier
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
@@ -33,7 +32,6 @@ from podstead.core.identity import (
     refined,
 )
 from podstead.core.value import Value
-from podstead.nostr.http_auth import SignedRequest
 from podstead.storage.protocol import Store
 
 _MAX_VERIFIED_TOKENS = 4096
@@ -71,6 +69,9 @@ class CredentialScheme:
     first scheme that recognizes something else in the request, then the client certificate.
     """
 
+    authorization: Collection[str] = ()
+    """The schemes of the Authorization field with these credentials, in lower case."""
+
     is_certificate = False
     """Whether the credentials are the client certificate of the request."""
 
@@ -102,20 +103,21 @@ class Authenticator:
         *,
         pod_tokens: PodTokenVerifier,
         resource_tokens: AccessTokenVerifier,
-        signed_requests: SignedRequestVerifier,
         schemes: Sequence[CredentialScheme] = (),
         refinements: Sequence[IdentityRefinement] = (),
     ) -> None:
         """``schemes`` are those of features, and ``refinements`` add to the identities of
         applications."""
-        self.elsewhere = tuple(each for each in schemes if not each.is_certificate)
+        self._by_name = {name.encode(): each for each in schemes for name in each.authorization}
+        self.elsewhere = tuple(
+            each for each in schemes if not each.is_certificate and not each.authorization
+        )
         """Those whose credentials are elsewhere than in the Authorization field or a
         certificate."""
         self._of_certificates = next((each for each in schemes if each.is_certificate), None)
         self._refinements = refinements
         self._pod_tokens = pod_tokens
         self._resource_tokens = resource_tokens
-        self._signed_requests = signed_requests
 
     def recall(self, authorization: Sequence[bytes], proofs: Sequence[bytes]) -> Identity | None:
         """The identity that :meth:`authenticate` found for the same Authorization field, if it
@@ -133,7 +135,7 @@ class Authenticator:
         Raises NotAuthenticated with ``invalid`` for credentials that are not valid, and what
         :func:`~podstead.authn.credentials.read_credential` raises.
         """
-        credential = read_credential(credentials.authorization, credentials.proofs)
+        credential = read_credential(credentials.authorization, credentials.proofs, self._by_name)
         match credential:
             case None:
                 scheme = self._scheme_elsewhere(credentials)
@@ -146,17 +148,8 @@ class Authenticator:
                     client_address=credentials.client_address,
                 )
                 return await refined(identity, self._refinements)
-            case UnverifiedEvent():
-                return await self._signed_requests.verify(
-                    credential,
-                    SignedRequest(
-                        credentials.method,
-                        credentials.url.encode("latin-1"),
-                        credentials.has_content,
-                        in_sequence=credentials.sequence is not None,
-                    ),
-                    sequence=_sequence_of(credentials),
-                )
+            case OtherCredential(name):
+                return await self._by_name[name].verify(credentials)
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
                 identity = await self._resource_tokens.verify_bearer(credential)
                 return await refined(identity, self._refinements)
@@ -171,9 +164,9 @@ class Authenticator:
         They may have expired meanwhile, because the request arrived in time. Raises
         NotAuthenticated.
         """
-        match read_credential(credentials.authorization, credentials.proofs):
-            case UnverifiedEvent() as credential:
-                await self._signed_requests.check_again(credential, identity)
+        match read_credential(credentials.authorization, credentials.proofs, self._by_name):
+            case OtherCredential(name):
+                await self._by_name[name].check_again(credentials, identity)
             case None:
                 scheme = self._scheme_elsewhere(credentials)
                 if scheme is not None:
@@ -195,13 +188,6 @@ class Authenticator:
             if scheme.applies_to(credentials):
                 return scheme
         return None if credentials.certificate is None else self._of_certificates
-
-
-def _sequence_of(credentials: RequestCredentials) -> str | None:
-    """The same text for all requests of one sequence, such as a clone, fetch or push (A-147)."""
-    if credentials.sequence is None:
-        return None
-    return f"{credentials.client_address} {credentials.sequence}"
 
 
 class PodTokenVerifier:

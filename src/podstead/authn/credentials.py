@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NewType
@@ -22,7 +22,7 @@ from podstead.core.value import Value
 
 MAX_CREDENTIAL_BYTES = 16 * 1024
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-_SCHEMES = {b"bearer": "Bearer", b"dpop": "DPoP", b"nostr": "Nostr", b"basic": "Basic"}
+_SCHEMES = {b"bearer": "Bearer", b"dpop": "DPoP"}
 _SCHEME = re.compile(_TOKEN + rb"(?= |\Z)")
 _TOKEN_68 = re.compile(rb"[A-Za-z0-9\-._~+/]+=*")
 # A parameter of the same credentials has its "=" where further credentials have a space.
@@ -42,19 +42,21 @@ class UnverifiedDpop(Value):
     proof: str
 
 
-class UnverifiedEvent(Value):
-    """The base64 of a signed event (NIP-98), as received: with a scheme of its own, or in Basic as
-    the password of the user-id ``nostr``."""
+class OtherCredential(Value):
+    """What follows the name of another scheme, as received. ``scheme`` is in lower case."""
 
-    event: str
-    as_password: bool = False
-
-
-Credential = UnverifiedBearer | UnverifiedDpop | UnverifiedEvent | None
+    scheme: bytes
+    content: bytes
 
 
-def read_credential(authorization: Sequence[bytes], proofs: Sequence[bytes] = ()) -> Credential:
+Credential = UnverifiedBearer | UnverifiedDpop | OtherCredential | None
+
+
+def read_credential(
+    authorization: Sequence[bytes], proofs: Sequence[bytes] = (), others: Container[bytes] = ()
+) -> Credential:
     """The credentials of a request from its Authorization and DPoP fields; ``None`` without any.
+    ``others`` are the names of further schemes, in lower case.
 
     Raises BadRequest for more than one set of credentials (A-6), HeadersTooLarge (A-3), and
     NotAuthenticated for a scheme that this server does not accept, a malformed token, or a DPoP
@@ -73,38 +75,29 @@ def read_credential(authorization: Sequence[bytes], proofs: Sequence[bytes] = ()
         raise BadRequest("Send only one credential in the Authorization header")
     scheme = _SCHEME.match(value)
     name = b"" if scheme is None else scheme[0].lower()
-    if scheme is None or name not in _SCHEMES:
-        raise _no_such_scheme()
+    if scheme is None or (name not in _SCHEMES and name not in others):
+        raise SchemeNotAccepted
     token = value[scheme.end() :].lstrip(b" ")
-    if name == b"basic":
-        return UnverifiedEvent(_password_of_nostr(token), as_password=True)
-    text = _token_68(token, scheme=_SCHEMES[name])
+    if name not in _SCHEMES:
+        return OtherCredential(name, token)
+    text = token_68(token, scheme=_SCHEMES[name])
     if name == b"bearer":
         return UnverifiedBearer(text)
-    if name == b"nostr":
-        return UnverifiedEvent(text)
     return UnverifiedDpop(text, _only_proof(proofs))
 
 
-def _no_such_scheme() -> NotAuthenticated:
-    return NotAuthenticated("Authentication scheme not accepted", invalid=True)
+class SchemeNotAccepted(NotAuthenticated):
+    """The request has credentials of a kind that this server does not accept."""
+
+    def __init__(self) -> None:
+        super().__init__("Authentication scheme not accepted", invalid=True)
 
 
-def _token_68(token: bytes, *, scheme: str) -> str:
+def token_68(token: bytes, *, scheme: str) -> str:
+    """The text of a token (RFC 9110 section 11.2). Raises NotAuthenticated for any other text."""
     if not _TOKEN_68.fullmatch(token):
         raise NotAuthenticated("Invalid token", invalid=True, scheme=scheme)
     return token.decode("ascii")
-
-
-def _password_of_nostr(token: bytes) -> str:
-    """The password of the only user-id that is accepted (RFC 7617 section 2)."""
-    try:
-        user_id, colon, password = base64.b64decode(token, validate=True).partition(b":")
-    except ValueError as error:
-        raise _no_such_scheme() from error
-    if not colon or user_id != b"nostr":
-        raise _no_such_scheme()
-    return _token_68(password, scheme="Basic")
 
 
 def _only_proof(proofs: Sequence[bytes]) -> str:

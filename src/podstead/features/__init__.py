@@ -66,6 +66,7 @@ SHIPPED: Final = (
     "legacy_notifications",
     "links",
     "mail",
+    "nostr",
     "passkeys",
     "two_factor",
     "previews",

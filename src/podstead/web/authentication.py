@@ -41,16 +41,11 @@ class AuthenticateChallenges:
     """The schemes of this server, one field each.
 
     ``realm`` is the issuer of the built-in provider or, without a provider, the base URL.
-    ``provider`` is that issuer, or ``None``. ``signed_requests`` is true if signed events are
-    accepted, and ``passwords`` if they are accepted as passwords, too. Only requests that a
-    feature claims get the challenge for passwords: browsers would ask people for one (A-7).
-    ``schemes`` are those of features.
+    ``provider`` is that issuer, or ``None``. ``schemes`` are those of features.
     """
 
     realm: str
     provider: str | None = None
-    signed_requests: bool = False
-    passwords: bool = False
     schemes: Sequence[CredentialScheme] = ()
 
     @property
@@ -77,10 +72,6 @@ class AuthenticateChallenges:
             "DPoP": f'DPoP {common}, algs="{" ".join(SIGNATURE_ALGORITHMS)}"',
             "Bearer": f"Bearer {common}",
         }
-        if self.signed_requests:
-            schemes["Nostr"] = f'Nostr realm="{self.realm}"'
-        if claimed and self.passwords:
-            schemes["Basic"] = f'Basic realm="{self.realm}", charset="UTF-8"'
         for each in self.schemes:
             schemes |= each.challenges(realm=self.realm, claimed=claimed)
         if error.invalid and error.scheme in schemes:

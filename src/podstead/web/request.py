@@ -171,8 +171,8 @@ async def with_checked_content(request: Request, digest: bytes) -> Request:
     If the method does not use content, nothing would receive it, so it is checked at once. Raises
     NotAuthenticated, and the errors of bodies.
     """
-    by_password = request.fields.authorization[0].lstrip().lower().startswith(b"basic")
-    scheme = "Basic" if by_password else "Nostr"
+    field = next(iter(request.fields.authorization), b"").lstrip(b" \t")
+    scheme = field.partition(b" ")[0].decode("latin-1").capitalize()
     content = SignedContent(request.body, digest=digest, scheme=scheme)
     if request.method not in METHODS_WITH_BODY:
         await content.read(limit_bytes=MAX_UNUSED_BYTES)

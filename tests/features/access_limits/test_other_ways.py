@@ -28,12 +28,14 @@ from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Version, Write
 from podstead.storage.sqlite import SqliteStore
 from tests.features.access_limits.test_pages import DOC, let_in, page_of
+from tests.support import tus
 from tests.support.application import BASE, Server, Start
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
 from tests.support.commands import invoke
 from tests.support.idp_pages import App
 from tests.support.notification_channels import channel, path_of
+from tests.support.people import create_account
 from tests.support.provider import running_provider
 from tests.support.provider_flows import Provider
 from tests.support.server import ServerProcess, running_server
@@ -227,3 +229,46 @@ async def test_limits_follow_a_pod_that_is_renamed(provider: Provider) -> None:
     assert rules.value.rules == (
         ClientRule("", Limit("/alicia/", (Place("/alicia/a/", ("read",)),))),
     )
+
+
+# --- uploads, and credentials made by a command --------------------------------------------------
+
+
+@pytest.mark.feature("uploads")
+async def test_an_upload_that_began_before_does_not_pass_the_limit(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    client = pages_server.public.with_token(await let_in(pages_server, browser, notes))
+    place = await tus.created(client, "/alice/photos/large", 4)
+    page = await page_of(browser)
+    chosen = {"access": "less", "another": "/alice/notes/", "read": "yes", "edit": "yes"}
+    await browser.send(page, page.path, **chosen)
+    fields = {**tus.VERSION, "Content-Type": tus.OCTETS, "Upload-Offset": "0"}
+    assert (await client.request("PATCH", place, headers=fields, body=b"data")).status == 403
+    assert (await tus.create(client, "/alice/photos/other", 4)).status == 403
+    assert (await pages_server.alice.get("/alice/photos/large")).status == 404
+
+
+def test_client_credentials_are_made_with_a_limit(tmp_path: Path) -> None:
+    with running_server(ServerProcess(tmp_path / "root", ["--idp"])) as server:
+        person = create_account(server)
+        options = ["--folder", "private/", "--read", "--json"]
+        result = invoke(server.root, "account", "credentials", person.name, *options)
+        assert result.exit_code == 0, result.output
+        made = json.loads(result.stdout)
+        form = (
+            f"grant_type=client_credentials&client_id={made['id']}&client_secret={made['secret']}"
+        )
+        sent = {"Content-Type": "application/x-www-form-urlencoded"}
+        answer = server.request("POST", "/idp/token", form, sent)
+        tokens = json.loads(answer.body)
+        (granted,) = tokens["authorization_details"]
+        assert granted["locations"] == [f"{server.base_url}/{person.name}/private/"]
+        headers = {
+            "Authorization": f"Bearer {tokens['access_token']}",
+            "Content-Type": "text/plain",
+        }
+        pod = f"/{person.name}/"
+        assert server.request("GET", f"{pod}private/", "", headers).status == 200
+        assert server.request("PUT", f"{pod}private/x", "x", headers).status == 403
+        assert server.request("GET", f"{pod}settings/", "", headers).status == 403

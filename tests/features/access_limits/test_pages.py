@@ -108,3 +108,22 @@ async def test_client_credentials_have_a_limit_of_their_own(
     (granted,) = again.json()["authorization_details"]
     assert granted["locations"] == [f"{BASE}/alice/notes/"]
     assert await read(pages_server, again.json()["access_token"]) == 403
+
+
+async def test_client_credentials_are_limited_when_they_are_created(
+    pages_server: Server, browser: Browser
+) -> None:
+    await pages_server.alice.put(DOC, "<> a <#x>.", "text/turtle")
+    await sign_in(browser)
+    page = await browser.get("/.pages/security?view=programs")
+    chosen = {"access": "less", "place:/alice/photos/": "yes", "read": "yes"}
+    made = await browser.send(page, "/idp/account/client-credentials", **chosen)
+    client_id, secret = re.findall(r'class="secret"[^>]*>([^<]+)<', made.text)[:2]
+    form = f"grant_type=client_credentials&client_id={client_id}&client_secret={secret}"
+    content_type = "application/x-www-form-urlencoded"
+    token = (await pages_server.public.post("/idp/token", form, content_type)).json()
+    (granted,) = token["authorization_details"]
+    assert granted["locations"] == [f"{BASE}/alice/photos/"]
+    assert await read(pages_server, token["access_token"]) == 200
+    client = pages_server.public.with_token(token["access_token"])
+    assert (await client.get("/alice/private/")).status == 403

@@ -235,6 +235,7 @@ def test_an_invalid_credential_is_refused_where_the_public_may_read(
     assert NO_CREDENTIAL in wrong.ends("clone", url, "clone").refused_with
 
 
+@pytest.mark.feature("nostr")
 def test_only_git_gets_a_challenge_for_a_password(pod: Pod, server: ServerProcess) -> None:
     """A-7, A-8: a Basic challenge elsewhere makes browsers ask people for a password."""
     place = f"{pod.root}private/"
@@ -363,6 +364,7 @@ ordinary = server_fixture()
 """A server that does not know git."""
 
 
+@pytest.mark.feature("nostr")
 def test_without_the_setting_all_of_this_is_about_resources(
     ordinary: ServerProcess, git: Git, work: Git
 ) -> None:

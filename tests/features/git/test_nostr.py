@@ -14,7 +14,7 @@ from tests.support.git import NOTHING, Git, push_of, url_of
 from tests.support.nostr import NostrKey, basic, nostr
 from tests.support.server import ServerProcess, running_server
 
-pytestmark = pytest.mark.needs("git")
+pytestmark = [pytest.mark.feature("nostr"), pytest.mark.needs("git")]
 
 KEY = NostrKey.of(11)
 FETCH = "info/refs?service=git-upload-pack"

@@ -297,6 +297,7 @@ async def test_a_proof_of_possession_authenticates_a_socket(start: Start) -> Non
         assert refused.value.status == 401
 
 
+@pytest.mark.feature("nostr")
 async def test_a_signed_event_authenticates_a_socket(start: Start) -> None:
     """A-140, A-144."""
     world = await nostr_world.prepared(start, FakeClock())

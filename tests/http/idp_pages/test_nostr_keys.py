@@ -44,6 +44,8 @@ from tests.support.nostr_pages import (
 )
 from tests.support.rdf import JSON_LD, TURTLE
 
+pytestmark = pytest.mark.feature("nostr")
+
 NewBrowser = Callable[[], Browser]
 RECENT_S = 600
 ALICE = f"{BASE}/alice/#me"

@@ -507,6 +507,7 @@ async def test_a_key_that_only_the_profile_names_signs_nobody_in(
     assert await account_of(browser) is None
 
 
+@pytest.mark.feature("nostr")
 async def test_a_key_that_the_profile_names_still_authenticates_requests(
     server: Server, clock: FakeClock, key: NostrKey
 ) -> None:

@@ -30,7 +30,7 @@ from podstead.idp.authorizations import PendingAuthorization
 from podstead.idp.client_metadata import SCOPES as USUAL_SCOPES
 from podstead.idp.client_metadata import redirect_host
 from podstead.idp.oauth.messages import Parameters
-from podstead.idp.records import Account, AuthorizationRequest, Client
+from podstead.idp.records import Account, AuthorizationRequest, Client, ClientCredential
 from podstead.storage.records import Record
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.request import PageRequest, Person
@@ -133,6 +133,27 @@ class LimitConsent:
             request.details or "",
         )
         key = client_key(account.web_id, client.client_id)
+        return await self.limits.putting(key, stored, account.account_id)
+
+    async def credential_fields(self, account: Account) -> Markup:
+        """The fields of the choice, for new client credentials. Raises StorageError."""
+        return await self.form.fields(
+            form="new-credential",
+            pod=f"/{account.pod}/",
+            chosen=None,
+            with_identity=True,
+            now_s=self.limits.records.now_s(),
+        )
+
+    async def credential_records(
+        self, account: Account, credential: ClientCredential, sent: FormSubmission
+    ) -> Sequence[Record]:
+        """The limit that was chosen for new client credentials. Raises BadRequest."""
+        limit = self.form.read(sent, pod=f"/{account.pod}/", now_s=self.limits.records.now_s())
+        if limit.is_everything:
+            return ()
+        stored = StoredLimit(account.web_id, credential.credential_id, limit)
+        key = client_key(account.web_id, credential.credential_id)
         return await self.limits.putting(key, stored, account.account_id)
 
     async def shown(self, person: Person, client_ids: Iterable[str]) -> Mapping[str, ClientTerms]:

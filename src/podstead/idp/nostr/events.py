@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.authn.credentials import UnverifiedEvent, read_credential
-from podstead.authn.event_uses import EventVerifier
+from podstead.authn.signed_events import EventVerifier, unverified_event
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.idp.challenges import Challenges
@@ -92,10 +91,10 @@ class SignedEvents:
         self, authorization: Sequence[bytes], *, url: str, has_content: bool
     ) -> tuple[NostrEvent, VerifiedEvent]:
         try:
-            credential = read_credential(authorization)
+            credential = unverified_event(authorization)
         except NotAuthenticated as refusal:
             raise InvalidEvent(str(refusal)) from refusal
-        if not isinstance(credential, UnverifiedEvent) or credential.as_password:
+        if credential is None or credential.as_password:
             raise InvalidEvent(
                 "Send a signed event in the Authorization header: Nostr, and the event in base64"
             )

@@ -11,7 +11,7 @@ from podstead.nostr.errors import InvalidEvent
 
 
 class LinkedWebIds:
-    """Implements LinkedKeys of :mod:`podstead.authn.signed_requests`."""
+    """Implements LinkedKeys of :mod:`podstead.features.nostr.requests`."""
 
     def __init__(self, owners: KeyOwners) -> None:
         self._owners = owners

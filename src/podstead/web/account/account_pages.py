@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from podstead.authn.web_ids import UnusableDocument
 from podstead.core.errors import (
     AccessDenied,
@@ -387,8 +389,14 @@ class OwnAccountPages:
             pod_browsers=browsers,
             current_browsers=(),
             browser_name=browser_name,
+            credential_fields=await self._credential_fields(page, view),
             **facts,
         )
+
+    async def _credential_fields(self, page: PageRequest, view: SecurityView) -> Markup | None:
+        if self.consent is None or view is not SecurityView.PROGRAMS:
+            return None
+        return await self.consent.credential_fields(page.owner().account)
 
     async def _facts(self, page: PageRequest) -> dict[str, Any]:
         owner = page.owner()

@@ -23,7 +23,7 @@ from podstead.idp.records import BrowserSession, ClientCredential
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in_methods import began_with
 from podstead.storage.record_store import Versioned
-from podstead.storage.records import TokenRecord
+from podstead.storage.records import Record, TokenRecord
 from podstead.web.browsers import json_response
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY
@@ -32,7 +32,7 @@ from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.sign_in.authorization import places_of
+from podstead.web.sign_in.authorization import ConsentExtension, places_of
 
 _ID_CHARACTERS: Final = 32
 
@@ -344,6 +344,7 @@ class CredentialCollection(Collection[ClientCredential]):
     credential = "Client credentials"
 
     credentials: ClientCredentials
+    consent: ConsentExtension | None = None
 
     async def entries(self, owner: OpenSession) -> Sequence[ClientCredential]:
         return await self.credentials.of(owner.account.account_id)
@@ -372,11 +373,18 @@ class CredentialCollection(Collection[ClientCredential]):
         """
         sent = await page.submission()
         owner = page.recent_owner("credentials")
+
+        async def joined(credential: ClientCredential) -> Sequence[Record]:
+            if self.consent is None:
+                return ()
+            return await self.consent.credential_records(owner.account, credential, sent)
+
         created = await self.credentials.create(
             owner.owner,
             name=sent.text("name"),
             web_id=sent.text("webId") or None,
             source=page.source,
+            joined=joined,
         )
         if page.wants_page:
             return self.site.account_page(

@@ -16,9 +16,9 @@ import msgspec
 
 from podstead.authn.claims import CommonClaims
 from podstead.authn.credentials import (
+    OtherCredential,
     UnverifiedBearer,
     UnverifiedDpop,
-    UnverifiedEvent,
     read_credential,
 )
 from podstead.authn.resource_tokens import AccessTokenVerifier, InvalidProof, ProofVerifier
@@ -322,10 +322,8 @@ class UserinfoEndpoint:
         Raises NotAuthenticated, AccessDenied, RateLimited, ServerTrouble.
         """
         credential = read_credential(request.fields.authorization, request.fields.proofs)
-        if credential is None:
+        if credential is None or isinstance(credential, OtherCredential):
             raise NotAuthenticated
-        if isinstance(credential, UnverifiedEvent):  # not a token of this provider
-            raise NotAuthenticated("Authentication scheme not accepted", invalid=True)
         try:
             issuer = await self._issuer_of(request, credential)
         except NotAuthenticated as error:

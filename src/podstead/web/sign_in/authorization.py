@@ -39,7 +39,7 @@ from podstead.idp.client_metadata import (
 )
 from podstead.idp.grants import ConnectedClient, Stage, signing_in_consents
 from podstead.idp.oauth.authorization import UnusableClient
-from podstead.idp.records import Account, Client, VerifiedFactor
+from podstead.idp.records import Account, Client, ClientCredential, VerifiedFactor
 from podstead.idp.sign_in import SignInFailed
 from podstead.idp.token_issuing import AUTHORIZATION_PATH
 from podstead.storage.protocol import RateCounters
@@ -265,6 +265,15 @@ class ConsentExtension(AuthorizationExtension, Protocol):
         self, page: PageRequest, pending: PendingAuthorization, sent: FormSubmission
     ) -> Sequence[Record]:
         """What is stored with the consent. Raises BadRequest for what the form cannot hold."""
+
+    async def credential_fields(self, account: Account) -> Markup:
+        """Further fields of the form with the id ``new-credential``, with which a person creates
+        client credentials. Raises StorageError."""
+
+    async def credential_records(
+        self, account: Account, credential: ClientCredential, sent: FormSubmission
+    ) -> Sequence[Record]:
+        """What is stored with new client credentials. Raises BadRequest."""
 
     async def shown(self, person: Person, client_ids: Iterable[str]) -> Mapping[str, ClientTerms]:
         """What pages show about each of these clients of a person, by its id, and with the id

@@ -1,18 +1,60 @@
-"""Verifies the signature and the first use of an event, the last two checks of every signed event.
+"""Signed Nostr events in Authorization fields, and the last two checks of every one of them.
 
-The caller makes the cheap checks first. The signature is verified before the use is recorded, so
-nobody can use up an event without holding it.
+Those are its signature and its first use; the caller makes the cheap checks first. The signature is
+verified before the use is recorded, so nobody can use up an event without holding it.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
+from podstead.authn.credentials import (
+    OtherCredential,
+    SchemeNotAccepted,
+    read_credential,
+    token_68,
+)
 from podstead.core.clock import Clock
+from podstead.core.value import Value
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.event import NostrEvent
 from podstead.storage.protocol import ReplayCache
+
+
+class UnverifiedEvent(Value):
+    """The base64 of a signed event, as received: with a scheme of its own, or in Basic as the
+    password of the user-id ``nostr``."""
+
+    event: str
+    as_password: bool = False
+
+
+_NAMES = frozenset({b"nostr", b"basic"})
+
+
+def unverified_event(authorization: Sequence[bytes]) -> UnverifiedEvent | None:
+    """The event in the Authorization fields of a request; ``None`` for credentials of other kinds
+    and without any. Raises what :func:`~podstead.authn.credentials.read_credential` does."""
+    credential = read_credential(authorization, others=_NAMES)
+    if not isinstance(credential, OtherCredential):
+        return None
+    if credential.scheme == b"nostr":
+        return UnverifiedEvent(token_68(credential.content, scheme="Nostr"))
+    return UnverifiedEvent(_password_of_nostr(credential.content), as_password=True)
+
+
+def _password_of_nostr(content: bytes) -> str:
+    """The password of the only user-id that is accepted (RFC 7617 section 2)."""
+    try:
+        user_id, colon, password = base64.b64decode(content, validate=True).partition(b":")
+    except ValueError as error:
+        raise SchemeNotAccepted from error
+    if not colon or user_id != b"nostr":
+        raise SchemeNotAccepted
+    return token_68(password, scheme="Basic")
+
 
 VerifySignature = Callable[[bytes, bytes, bytes], Awaitable[bool]]
 """Whether a public key signed a message with a signature, all as bytes (BIP-340)."""

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from podstead.authn.credentials import UnverifiedEvent
-from podstead.authn.event_uses import EventVerifier
-from podstead.authn.resource_tokens import SLOT_S, DpopNonces
-from podstead.authn.signed_requests import EventRules, SignedRequestVerifier
+from podstead.authn.authenticate import RequestCredentials
+from podstead.authn.signed_events import EventVerifier
 from podstead.core.errors import NotAuthenticated
+from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.features.nostr.requests import EventRules, SignedRequests
 from podstead.nostr import bip340
 from podstead.nostr.errors import InvalidEvent
-from podstead.nostr.http_auth import SignedRequest
 from tests.support.clock import FakeClock
-from tests.support.nostr import NostrKey, packed
-from tests.support.signing import Signer
+from tests.support.nostr import NostrKey, basic, nostr
 
 URL = "https://pod.example/a"
 KEY = NostrKey.of(3)
@@ -66,10 +61,17 @@ async def in_python(public_key: bytes, message: bytes, signature: bytes) -> bool
 async def identity(linked: Links | None, *, as_password: bool = False) -> Identity:
     clock = FakeClock()
     uses = EventVerifier(used=Used(), clock=clock, verify=in_python)
-    requests = SignedRequestVerifier(uses=uses, clock=clock, rules=EventRules(), linked=linked)
-    event = KEY.event("GET", URL, clock.now_s())
-    request = SignedRequest("GET", URL.encode(), has_content=False)
-    return await requests.verify(UnverifiedEvent(packed(event), as_password=as_password), request)
+    requests = SignedRequests(uses=uses, clock=clock, rules=EventRules(), linked=linked)
+    return await requests.verify(
+        sent(KEY.event("GET", URL, clock.now_s()), as_password=as_password)
+    )
+
+
+def sent(event: object, *, as_password: bool = False, **changes: object) -> RequestCredentials:
+    """What a GET of the URL has that is signed with the event."""
+    [field] = (basic(event) if as_password else nostr(event)).values()
+    usual = {"method": "GET", "url": URL, "client_address": "192.0.2.1", "proofs": ()}
+    return RequestCredentials(authorization=(field.encode(),), **{**usual, **changes})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("linked", [None, Links({}), Links({NostrKey.of(4).public: "x"})])
@@ -121,8 +123,8 @@ class Git:
 
     def __post_init__(self) -> None:
         uses = EventVerifier(used=Used(), clock=self.clock, verify=in_python)
-        self.requests = SignedRequestVerifier(uses=uses, clock=self.clock, rules=EventRules())
-        self.event = packed(KEY.event(self.method, self.url, self.clock.now_s()))
+        self.requests = SignedRequests(uses=uses, clock=self.clock, rules=EventRules())
+        self.event = KEY.event(self.method, self.url, self.clock.now_s())
 
     async def asks(
         self,
@@ -130,13 +132,21 @@ class Git:
         *,
         sequence: str | None = ALICE,
         as_password: bool = True,
-        url: bytes = b"https://pod.example/alice/info/refs?service=git-receive-pack",
+        url: str = "https://pod.example/alice/info/refs?service=git-receive-pack",
     ) -> bool:
         """Whether the request is let through."""
-        request = SignedRequest(method, url, has_content=True, in_sequence=sequence is not None)
-        credential = UnverifiedEvent(self.event, as_password=as_password)
+        address, _, container = (sequence or ALICE).partition(" ")
+        credentials = sent(
+            self.event,
+            as_password=as_password,
+            method=method,
+            url=url,
+            client_address=address,
+            has_content=True,
+            sequence=None if sequence is None else ResourcePath(container),
+        )
         try:
-            await self.requests.verify(credential, request, sequence=sequence)
+            await self.requests.verify(credentials)
         except NotAuthenticated:
             return False
         return True
@@ -204,77 +214,4 @@ async def test_an_event_for_any_method_is_about_what_lies_below_its_url(
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
 async def test_no_other_change_is_made_with_an_event_for_any_method(method: str) -> None:
     """A-146."""
-    assert not await Git().asks(method, sequence=None, url=b"https://pod.example/alice/a")
-
-
-# --- nonces ------------------------------------------------------------------------------------
-#
-# Nonces of DPoP proofs: who knows them, and for how long (RFC 9449 section 8, A-113).
-
-
-SECRET = b"s" * 32
-NONCE_KEY = Signer.new("ES256")
-
-
-def nonces(clock: FakeClock, secret: bytes = SECRET) -> DpopNonces:
-    return DpopNonces(secret=secret, clock=clock)
-
-
-def proof(nonce: object) -> bytes:
-    return NONCE_KEY.proof({"nonce": nonce}).encode()
-
-
-@given(begin_s=st.integers(0, 2**33), later_s=st.integers(0, 3 * SLOT_S))
-def test_a_nonce_is_taken_for_the_rest_of_its_slot_and_all_of_the_next(
-    begin_s: int, later_s: int
-) -> None:
-    clock = FakeClock(begin_s * 1000)
-    given_out = nonces(clock).current()
-    clock.advance(later_s)
-    slots_later = (begin_s + later_s) // SLOT_S - begin_s // SLOT_S
-    assert nonces(clock).accepts(given_out) is (slots_later < 2)
-
-
-def test_a_nonce_of_a_time_to_come_is_not_taken() -> None:
-    clock = FakeClock()
-    clock.advance(SLOT_S)
-    later = nonces(clock).current()
-    clock.advance(-SLOT_S)
-    assert not nonces(clock).accepts(later)
-
-
-def test_nonces_are_valid_with_the_same_secret_only() -> None:
-    clock = FakeClock()
-    given_out = nonces(clock).current()
-    assert nonces(clock).accepts(given_out)
-    assert not nonces(clock, b"t" * 32).accepts(given_out)
-
-
-def test_other_texts_are_not_taken() -> None:
-    clock = FakeClock()
-    given_out = nonces(clock).current()
-    for other in (None, "", "é", given_out[:-1], given_out + "A", given_out.swapcase()):
-        assert not nonces(clock).accepts(other)
-
-
-def test_a_nonce_is_made_of_the_characters_that_the_field_takes() -> None:
-    """RFC 9449 section 8.1: NQCHAR."""
-    assert re.fullmatch(r"[\x21\x23-\x5B\x5D-\x7E]+", nonces(FakeClock()).current())
-
-
-def test_clients_that_send_proofs_without_a_nonce_get_one() -> None:
-    """RFC 9449 section 8.2."""
-    clock = FakeClock()
-    known = nonces(clock)
-    now = known.current()
-    assert known.to_give([]) is None
-    assert known.to_give([proof(now)]) is None
-    bad: list[object] = [None, "", "other", 1, [now]]
-    for nonce in bad:
-        assert known.to_give([proof(nonce)]) == now
-    assert known.to_give([b"no proof"]) == now
-    assert known.to_give([b"\xe9.\xff.x"]) == now
-    clock.advance(SLOT_S)
-    following = known.current()
-    assert following != now
-    assert known.to_give([proof(now)]) == following
+    assert not await Git().asks(method, sequence=None, url="https://pod.example/alice/a")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
-from podstead.authn.credentials import UnverifiedEvent
-from podstead.authn.event_uses import EventVerifier
+from podstead.authn.authenticate import CredentialScheme, RequestCredentials
+from podstead.authn.signed_events import EventVerifier, UnverifiedEvent, unverified_event
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
@@ -40,8 +41,14 @@ class EventRules:
     (A-146)."""
 
 
-class SignedRequestVerifier:
+BASIC_SCOPES: Final = {"safe": EventScope.SAFE, "any": EventScope.ANY, "off": None}
+"""By the value of the setting."""
+
+
+class SignedRequests(CredentialScheme):
     """Verifies requests that are signed with an event."""
+
+    authorization = ("nostr", "basic")
 
     def __init__(
         self,
@@ -57,28 +64,45 @@ class SignedRequestVerifier:
         self._rules = rules
         self._linked = linked
 
-    async def verify(
-        self, credential: UnverifiedEvent, request: SignedRequest, *, sequence: str | None = None
-    ) -> Identity:
+    def challenges(self, *, realm: str, claimed: bool) -> Mapping[str, str]:
+        """Only requests that a feature claims get the challenge for passwords: browsers would ask
+        people for one (A-7)."""
+        if not self._rules.accepted:
+            return {}
+        challenges = {"Nostr": f'Nostr realm="{realm}"'}
+        if claimed and self._rules.basic is not None:
+            challenges["Basic"] = f'Basic realm="{realm}", charset="UTF-8"'
+        return challenges
+
+    async def verify(self, credentials: RequestCredentials) -> Identity:
         """The identity of the signer: ``did:nostr:`` with the key, and the WebID that the key is
         linked to.
 
-        An event authorizes one request or, as a password, all requests of one ``sequence``.
-        Raises NotAuthenticated, and Overloaded if no more uses can be recorded.
+        An event authorizes one request or, as a password, all requests of one sequence from one
+        address, such as those of a push (A-147). Raises NotAuthenticated, and Overloaded if no more
+        uses can be recorded.
         """
+        sent = _event_in(credentials)
+        request = SignedRequest(
+            credentials.method,
+            credentials.url.encode("latin-1"),
+            credentials.has_content,
+            in_sequence=credentials.sequence is not None,
+        )
+        sequence = None
+        if sent.as_password and credentials.sequence is not None:
+            sequence = f"{credentials.client_address} {credentials.sequence}"
         try:
-            event = read_event(credential.event)
-            proven = self._check(event, credential, request)
+            event = read_event(sent.event)
+            proven = self._check(event, sent, request)
             await self._uses.use(
-                event,
-                remembered_until_s=proven.remembered_until_s,
-                sequence=sequence if credential.as_password else None,
+                event, remembered_until_s=proven.remembered_until_s, sequence=sequence
             )
             return await self._identity(event, proven)
         except InvalidEvent as refusal:
-            raise _refused(credential, refusal) from refusal
+            raise _refused(sent, refusal) from refusal
 
-    async def check_again(self, credential: UnverifiedEvent, identity: Identity) -> None:
+    async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
         """Check that the key that proved an identity still belongs to that agent. Raises
         NotAuthenticated."""
         key = identity.nostr_key
@@ -89,7 +113,7 @@ class SignedRequestVerifier:
             if identity.iri not in {web_id, _did(key)}:
                 raise InvalidEvent("The key no longer belongs to this agent")
         except InvalidEvent as refusal:
-            raise _refused(credential, refusal) from refusal
+            raise _refused(_event_in(credentials), refusal) from refusal
 
     def _check(
         self, event: NostrEvent, credential: UnverifiedEvent, request: SignedRequest
@@ -126,6 +150,13 @@ class SignedRequestVerifier:
 
 def _did(public_key: str) -> str:
     return f"did:nostr:{public_key}"
+
+
+def _event_in(credentials: RequestCredentials) -> UnverifiedEvent:
+    sent = unverified_event(credentials.authorization)
+    if sent is None:
+        raise NotAuthenticated
+    return sent
 
 
 def _refused(credential: UnverifiedEvent, refusal: InvalidEvent) -> NotAuthenticated:
