@@ -37,7 +37,6 @@ from podstead.features.access_limits.limits import (
 from podstead.storage.records import Record
 from podstead.wac.acl import origin_of
 from podstead.wac.modes import Mode
-from podstead.web.account.collections import shown_applications
 from podstead.web.browsers import see_other
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
@@ -145,6 +144,8 @@ class ApplicationPages:
         value = None if stored is None else stored.value
         session = page.open_session
         if session is not None and self.provider is not None:
+            from podstead.web.account.collections import shown_applications
+
             account_id = session.account.account_id
             pod = f"/{session.account.pod}/" if value is None else value.limit.pod
             connected = await self.provider.connected_clients.of_account(account_id)
