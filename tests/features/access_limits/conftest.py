@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from podstead.features.access_limits.limits import DETAILS_TYPE as TYPE
-from tests.http.provider.conftest import (  # noqa: F401 - fixtures
+from tests.support.application import Server, Start
+from tests.support.browser import Browser
+from tests.support.clock import FakeClock
+from tests.support.flow_fixtures import (  # noqa: F401 - fixtures
     app,
     provider,
     provider_root,
     public_app,
     start_provider,
 )
-from tests.support.application import Server, Start
-from tests.support.browser import Browser
-from tests.support.clock import FakeClock
 from tests.support.idp_pages import App, register
 
 __all__ = ["TYPE"]

@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import (  # noqa: F401 - fixtures
+from tests.support.browser_fixtures import (  # noqa: F401 - fixtures
     app,
     application,
     axe,
