@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from podstead.features.access_limits.enforcement import LIMITS, StoredLimit, client_key
-from podstead.features.access_limits.limits import ACTIONS, Limit, Place, everything
+from podstead.features.access_limits.limits import ACTIONS, AllowedPlace, Limit, everything
 from tests.support.application import BASE
 from tests.support.asgi import Answer
 from tests.support.provider_flows import CALLBACK, App, Provider, StartProvider
@@ -70,8 +70,8 @@ async def narrow(provider: Provider, app: App) -> Access:
     return await access(provider, app)
 
 
-def folder(path: str, *actions: str) -> Place:
-    return Place(path, actions)
+def folder(path: str, *actions: str) -> AllowedPlace:
+    return AllowedPlace(path, actions)
 
 
 # --- the model -----------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def random_limit(chosen: random.Random) -> Limit:
     return Limit(
         POD,
         tuple(
-            Place(path, tuple(each for each in ACTIONS if chosen.random() < 0.6))
+            AllowedPlace(path, tuple(each for each in ACTIONS if chosen.random() < 0.6))
             for path in chosen.sample(PLACES, chosen.randrange(4))
         ),
         shared=("read",) if chosen.random() < 0.5 else (),

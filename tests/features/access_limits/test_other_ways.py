@@ -23,7 +23,7 @@ from podstead.features.access_limits.enforcement import (
     StoredLimit,
     client_key,
 )
-from podstead.features.access_limits.limits import Limit, Place
+from podstead.features.access_limits.limits import AllowedPlace, Limit
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Version, Write
 from podstead.storage.sqlite import SqliteStore
@@ -113,7 +113,7 @@ async def put_rules(root: Path, *rules: ClientRule) -> None:
 
 
 def rule(client: str, path: str, *actions: str) -> ClientRule:
-    return ClientRule(client, Limit("/alice/", (Place(path, actions),)))
+    return ClientRule(client, Limit("/alice/", (AllowedPlace(path, actions),)))
 
 
 async def test_an_owner_limits_the_applications_of_other_providers(
@@ -209,7 +209,9 @@ async def test_limits_follow_a_pod_that_is_renamed(provider: Provider) -> None:
     """Whoever consented before the renaming signs in under the new WebID without a page."""
     records = RecordStore(provider.store, provider.clock, SystemRandomness())
     old, new = f"{BASE}/alice/#me", f"{BASE}/alicia/#me"
-    limit = Limit("/alice/", (Place("/alice/a/", ("read",)), Place("/bob/b/", ("add",))))
+    limit = Limit(
+        "/alice/", (AllowedPlace("/alice/a/", ("read",)), AllowedPlace("/bob/b/", ("add",)))
+    )
     stored = StoredLimit(old, "client", limit)
     await records.commit([LIMITS.put(client_key(old, "client"), stored, owner="account")])
     await records.commit([POD_RULES.put("/alice/", PodRules((rule("", "/alice/a/", "read"),)))])
@@ -222,12 +224,14 @@ async def test_limits_follow_a_pod_that_is_renamed(provider: Provider) -> None:
     limits = LimitStore(records)
     assert await limits.of_client(old, "client") is None
     moved = await limits.of_client(new, "client")
-    assert moved == Limit("/alicia/", (Place("/alicia/a/", ("read",)), Place("/bob/b/", ("add",))))
+    assert moved == Limit(
+        "/alicia/", (AllowedPlace("/alicia/a/", ("read",)), AllowedPlace("/bob/b/", ("add",)))
+    )
     assert await limits.rules_of(ResourcePath("/alice/")) is None
     rules = await limits.rules_of(ResourcePath("/alicia/"))
     assert rules is not None
     assert rules.value.rules == (
-        ClientRule("", Limit("/alicia/", (Place("/alicia/a/", ("read",)),))),
+        ClientRule("", Limit("/alicia/", (AllowedPlace("/alicia/a/", ("read",)),))),
     )
 
 

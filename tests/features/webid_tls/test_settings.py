@@ -7,7 +7,7 @@ import pytest
 from podstead.config.settings import settings_table
 from podstead.config.sources import OptionValue
 from podstead.features.webid_tls.settings import WebIdTlsSettings
-from tests.unit.config.test_settings import read, refusal
+from tests.support.settings import read, refusal
 
 PROXY: dict[str, OptionValue] = {"trusted_proxies": ("10.0.0.1",)}
 

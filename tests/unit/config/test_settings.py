@@ -9,29 +9,14 @@ from typing import Any
 
 import pytest
 
-from podstead.config import Settings, StartRefused, read_settings, unknown_variables
+from podstead.config import Settings, unknown_variables
 from podstead.config.settings import settings_table
 from podstead.config.sources import OptionValue
 from podstead.config.table import Row, Sources
 from podstead.storage.blobs.s3_location import S3Location
+from tests.support.settings import read, refusal
 
 Toml = Callable[[str], dict[str, OptionValue]]
-
-
-def read(
-    options: dict[str, OptionValue] | None = None,
-    environment: dict[str, str] | None = None,
-    folder: Path = Path("/srv/pods"),
-) -> Settings:
-    return read_settings(options or {}, environment or {}, folder=folder)
-
-
-def refusal(
-    options: dict[str, OptionValue] | None = None, environment: dict[str, str] | None = None
-) -> str:
-    with pytest.raises(StartRefused) as caught:
-        read(options, environment)
-    return str(caught.value)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from podstead.features.access_limits.limits import (
     details_of_limit,
     details_of_scopes,
     limit_of_details,
-    read_details,
+    parse_details,
 )
 from podstead.idp.authorizations import PendingAuthorization
 from podstead.idp.client_metadata import SCOPES as USUAL_SCOPES
@@ -59,7 +59,7 @@ class LimitConsent:
         Raises UnusableDetails."""
         given = next(iter(parameters.get("authorization_details", ())), None) or client.details
         if given is not None:
-            details = read_details(given)
+            details = parse_details(given)
         else:
             scopes = " ".join(parameters.get("scope", ())).split()
             details = details_of_scopes(scopes)
@@ -196,7 +196,7 @@ class LimitConsent:
         if details is None:
             return None
         return limit_of_details(
-            read_details(details),
+            parse_details(details),
             pod=f"/{account.pod}/",
             base_url=self.base_url,
             own_folder=own_folder,

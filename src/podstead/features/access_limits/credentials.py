@@ -11,7 +11,7 @@ import click
 from podstead.core.errors import BadRequest
 from podstead.features import CommandOption
 from podstead.features.access_limits.enforcement import LimitStore, StoredLimit, client_key
-from podstead.features.access_limits.limits import ACTIONS, Limit, Place, usable_path
+from podstead.features.access_limits.limits import ACTIONS, AllowedPlace, Limit, usable_path
 from podstead.idp.records import ACCOUNTS, ClientCredential
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record, TokenRecord
@@ -61,12 +61,12 @@ def _limit(pod: str, options: Mapping[str, object]) -> Limit:
         path = usable_path(each if each.startswith("/") else pod + each)
         if path is None:
             raise BadRequest(f"'{each}' is not the path of a folder or document.")
-        places.append(Place(path, actions))
+        places.append(AllowedPlace(path, actions))
     until = options.get("until")
     ends_s = int(until.replace(tzinfo=UTC).timestamp()) if isinstance(until, datetime) else None
     return Limit(
         pod,
-        tuple(places) or (Place(pod, actions),),
+        tuple(places) or (AllowedPlace(pod, actions),),
         actions if options.get("shared") else (),
         ends_s=ends_s,
     )

@@ -19,7 +19,7 @@ from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.features.access_limits.codes import LimitCodes
-from podstead.features.access_limits.limits import Limit, Place, allowed_modes
+from podstead.features.access_limits.limits import AllowedPlace, Limit, allowed_modes
 from podstead.storage.protocol import Snapshot
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned, secret_key
 from podstead.storage.records import EntryAt, Precondition, Record, TokenRecord
@@ -277,8 +277,8 @@ def _moved(
 def _renamed(
     limit: Limit, root: ResourcePath, renamed: Callable[[ResourcePath], ResourcePath]
 ) -> Limit:
-    places: Iterable[Place] = (
-        Place(renamed(ResourcePath(each.path)), each.actions)
+    places: Iterable[AllowedPlace] = (
+        AllowedPlace(renamed(ResourcePath(each.path)), each.actions)
         if each.path.startswith(root)
         else each
         for each in limit.places

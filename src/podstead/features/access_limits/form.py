@@ -25,8 +25,8 @@ from podstead.features.access_limits.limits import (
     ACTIONS,
     APPS_FOLDER,
     MAX_PLACES,
+    AllowedPlace,
     Limit,
-    Place,
     everything,
     folder_of_application,
     usable_path,
@@ -186,10 +186,10 @@ class LimitForm:
         paths = [usable_path(each) for each in dict.fromkeys(named)]
         if None in paths or len(paths) > MAX_PLACES:
             raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
-        places = [Place(str(each), actions) for each in paths]
+        places = [AllowedPlace(str(each), actions) for each in paths]
         if own_folder is not None and sent.ticked("own_folder"):
             places = [each for each in places if each.path != own_folder]
-            places.append(Place(own_folder, ACTIONS))
+            places.append(AllowedPlace(own_folder, ACTIONS))
         shared = actions if sent.ticked("shared") else ()
         if not actions or not (places or shared):
             raise BadRequest(LimitCodes.NOTHING_CHOSEN)

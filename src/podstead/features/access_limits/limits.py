@@ -33,7 +33,7 @@ APPS_FOLDER: Final = "apps/"
 MAX_PLACES: Final = 50
 
 
-class Place(msgspec.Struct, frozen=True):
+class AllowedPlace(msgspec.Struct, frozen=True):
     """A container with everything in it, or a document, and what is allowed there."""
 
     path: str
@@ -51,7 +51,7 @@ class Limit(msgspec.Struct, frozen=True):
     """
 
     pod: str
-    places: tuple[Place, ...] = ()
+    places: tuple[AllowedPlace, ...] = ()
     shared: tuple[str, ...] = ()
     rules: bool = False
     identity: bool = False
@@ -71,7 +71,7 @@ class Limit(msgspec.Struct, frozen=True):
 
 def everything(pod: str, *, ends_s: int | None = None) -> Limit:
     """The limit that takes nothing away until its end."""
-    whole = (Place(pod, ACTIONS),)
+    whole = (AllowedPlace(pod, ACTIONS),)
     return Limit(pod, whole, ACTIONS, rules=True, identity=True, apps=True, ends_s=ends_s)
 
 
@@ -134,7 +134,7 @@ class Detail(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 _decoder: Final = msgspec.json.Decoder(tuple[Detail, ...])
 
 
-def read_details(text: str) -> tuple[Detail, ...]:
+def parse_details(text: str) -> tuple[Detail, ...]:
     """The authorization details in JSON. Raises UnusableDetails."""
     if len(text) > MAX_DETAILS_CHARACTERS:
         raise UnusableDetails("The authorization details are too long")
@@ -189,7 +189,7 @@ def limit_of_details(
             ends.append(max(int(each.until.timestamp()), now_s))
     return Limit(
         pod,
-        tuple(Place(path, actions) for path, actions in places.items())[:MAX_PLACES],
+        tuple(AllowedPlace(path, actions) for path, actions in places.items())[:MAX_PLACES],
         _in_order(shared),
         rules="access_rules" in privileges,
         identity="identity" in privileges,

@@ -29,8 +29,8 @@ from podstead.features.access_limits.limits import (
     ADD,
     EDIT,
     READ,
+    AllowedPlace,
     Limit,
-    Place,
     everything,
     usable_path,
 )
@@ -234,8 +234,8 @@ def _widened(limit: Limit, path: str, mode: str) -> Limit:
     usable = usable_path(path)
     if usable is None or mode not in set(_ACTION_OF):
         raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
-    place = next((each for each in limit.places if each.path == usable), Place(usable, ()))
+    place = next((each for each in limit.places if each.path == usable), AllowedPlace(usable, ()))
     given = {*place.actions, _ACTION_OF[Mode(mode)]}
-    wider = Place(usable, tuple(each for each in ACTIONS if each in given))
+    wider = AllowedPlace(usable, tuple(each for each in ACTIONS if each in given))
     others = tuple(each for each in limit.places if each.path != usable)
     return replace(limit, places=(*others, wider), rules=limit.rules or mode == Mode.CONTROL)
