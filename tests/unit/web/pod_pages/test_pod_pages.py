@@ -223,7 +223,7 @@ def test_ten_thousand_members_are_sorted_once_for_all_their_parts() -> None:
 
 
 _PARAMETER = re.compile(r"%\(([a-z_]+)\)s")
-_CODE = re.compile(r"\b([A-Z][a-z]+Codes)\.([A-Z][A-Z0-9_]+)\b")
+_CODE = re.compile(r"\b([A-Z][A-Za-z]+Codes)\.([A-Z][A-Z0-9_]+)\b")
 
 
 def refused() -> Iterator[PodsteadError]:
