@@ -356,6 +356,11 @@ class Feature:
         """Hooks on writes that concern containers, also while the feature is off."""
         return ()
 
+    async def moved_base(self, records: RecordStore, renamed: Callable[[str], str]) -> None:
+        """Rewrite what the feature's records say of URLs of the server, which gets another base
+        URL. May be called again after an interruption; the server does not run meanwhile. What it
+        raises stops the move."""
+
     def in_worker(self, services: Services) -> WorkerFeature | None:
         """What the feature does in a worker; ``None`` if it is off. What it needs for that is
         imported here. Raises StartRefused."""

@@ -6,12 +6,18 @@ import json
 import secrets
 from base64 import urlsafe_b64decode
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from podstead.app.adapters.keys import ensure_token_key
+from podstead.app.adapters.root import unfinished_move
 from podstead.app.adapters.system import SystemRandomness
+from podstead.app.operator.administration import open_root
+from podstead.app.operator.change_base_url import move_data_root
 from podstead.config import Settings
+from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.features.access_limits.enforcement import (
     LIMITS,
@@ -24,9 +30,11 @@ from podstead.features.access_limits.enforcement import (
     client_key,
 )
 from podstead.features.access_limits.limits import AllowedPlace, Limit
+from podstead.storage.keys import KeyFiles
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import Version, Write
-from podstead.storage.sqlite import SqliteStore
+from podstead.storage.records import PutEntry, Version, Write
+from podstead.storage.root import prepare_root
+from podstead.storage.sqlite import SqliteFacts, SqliteStore
 from tests.features.access_limits.test_pages import DOC, let_in, page_of
 from tests.support import tus
 from tests.support.application import BASE, Server, Start
@@ -233,6 +241,55 @@ async def test_limits_follow_a_pod_that_is_renamed(provider: Provider) -> None:
     assert rules.value.rules == (
         ClientRule("", Limit("/alicia/", (AllowedPlace("/alicia/a/", ("read",)),))),
     )
+
+
+async def test_limits_follow_a_move_to_another_base_url(settings: Settings) -> None:
+    """Consents are kept, so whoever signs in again under the new WebID sees no page."""
+    layout = prepare_root(settings.root)
+    ensure_token_key(KeyFiles(layout.keys))
+    for fact in ("base-url", "issuer"):
+        SqliteFacts(layout.database).write_fact(fact, BASE)
+    limit = Limit("/alice/", (AllowedPlace("/alice/a/", ("read",)),))
+    mine, theirs = f"{BASE}/alice/#me", "https://elsewhere.example/alice/#me"
+    async with open_root(settings) as root:
+        for each in (mine, theirs):
+            stored = StoredLimit(each, "client", limit)
+            record = LIMITS.put(client_key(each, "client"), stored, owner="account")
+            await root.records.commit([record])
+        token = LIMITS.put("of-a-token", StoredLimit(mine, "", limit), owner=mine)
+        await root.records.commit([token])
+
+    await move_data_root(
+        settings, "https://pods.example", every_document=False, dry_run=False,
+        on_step=lambda *_: None,
+    )  # fmt: skip
+    after = replace(settings, base_url="https://pods.example")
+    async with open_root(after) as root:
+        limits = LimitStore(root.records)
+        new = "https://pods.example/alice/#me"
+        assert await limits.of_client(mine, "client") is None
+        assert await limits.of_client(new, "client") == limit
+        assert await limits.of_client(theirs, "client") == limit
+        moved = [(each.value.web_id, each.key) for each in await limits.of_owner("account")]
+        assert sorted(moved) == [(each, client_key(each, "client")) for each in (theirs, new)]
+        (of_token,) = await limits.of_owner(new)
+        assert (of_token.key, of_token.value.web_id) == ("of-a-token", new)
+
+
+async def test_a_limit_that_cannot_be_moved_stops_the_move(settings: Settings) -> None:
+    layout = prepare_root(settings.root)
+    ensure_token_key(KeyFiles(layout.keys))
+    for fact in ("base-url", "issuer"):
+        SqliteFacts(layout.database).write_fact(fact, BASE)
+    async with open_root(settings) as root:
+        damaged = PutEntry(LIMITS.entry_of("key"), b"{}", "account")
+        await root.records.commit([damaged])
+    with pytest.raises(StorageError):
+        await move_data_root(
+            settings, "https://pods.example", every_document=False, dry_run=False,
+            on_step=lambda *_: None,
+        )  # fmt: skip
+    assert unfinished_move(settings) == "https://pods.example"
 
 
 # --- uploads, and credentials made by a command --------------------------------------------------

@@ -24,6 +24,7 @@ from podstead.app.operator.data_root import OnStep, check_has_records
 from podstead.app.operator.importing import opened_pods
 from podstead.config import Settings
 from podstead.core.errors import Conflict, RootUnusable
+from podstead.features import features
 from podstead.idp.account_creation import move_accounts
 from podstead.idp.audit import AuditEvent
 from podstead.idp.records import ACCOUNTS
@@ -124,6 +125,8 @@ async def _move_records(
         return count, len(tokens), await _count_accounts(records)
     # They name the former WebIDs and are signed, so they cannot be rewritten.
     await records.commit(revocations(tokens, now_s=records.now_s()))
+    for feature in features():
+        await feature.moved_base(records, names.renamed)
     return count, len(tokens), await move_accounts(records, names.renamed)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from podstead.features import CommandOption, Feature, WorkerFeature
@@ -40,6 +40,11 @@ class AccessLimitsFeature(Feature):
         from podstead.features.access_limits.credentials import records_of
 
         return await records_of(records, credential, options)
+
+    async def moved_base(self, records: RecordStore, renamed: Callable[[str], str]) -> None:
+        from podstead.features.access_limits.enforcement import move_limits
+
+        await move_limits(records, renamed)
 
     def modules(self, settings: Settings) -> Sequence[str]:
         names = ["enforcement", "worker", "form", "pages", *(["consent"] if settings.idp else [])]

@@ -262,6 +262,23 @@ class RenamedLimits:
         return Changes(None, records, [*preconditions, stored.unchanged])
 
 
+async def move_limits(records: RecordStore, renamed: Callable[[str], str]) -> None:
+    """Store the limits of all people under their WebIDs at another base URL. Raises StorageError,
+    Contention."""
+    after = ""
+    while page := await LIMITS.page(records.store, after=after, now_ms=records.now_ms()):
+        for each in page:
+            web_id, owner = renamed(each.value.web_id), renamed(each.owner or "") or None
+            if (web_id, owner) == (each.value.web_id, each.owner):
+                continue
+            client_id = each.value.client_id
+            key = client_key(web_id, client_id) if client_id else each.key
+            value = msgspec.structs.replace(each.value, web_id=web_id)
+            written = LIMITS.drop(each.key), LIMITS.put(key, value, owner=owner)
+            await records.commit(written, [each.unchanged])
+        after = page[-1].key
+
+
 def _moved(
     stored: Versioned[StoredLimit],
     root: ResourcePath,
