@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.features.access_limits.conftest import TYPE
+from tests.features.access_limits.test_pages import page_of
 from tests.support.application import BASE, Server, password_of
 from tests.support.browser import Browser, Page
 from tests.support.idp_pages import REDIRECT_URI, App, register, reply_of, sign_in
@@ -192,6 +193,37 @@ async def test_a_new_registration_gets_no_more_without_a_page(
     page = await fresh.get(again.request())
     page = await fresh.send(page, page.path, username="alice", password=password_of("alice"))
     assert not page.url.startswith(REDIRECT_URI)
+    assert 'name="access"' in page.text
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("https://app.example/x", "https://app.example/callback"),
+        ("https://app.example/x", "https://APP.example/x"),
+        ("https://app.example/x", "https://app.example:443/x"),
+        ("https://app.example/x", "https://app.example./x"),
+        ("https://App.example:443/x", "https://app.example/x"),
+    ],
+)
+@pytest.mark.parametrize("where", ["consent", "apps"])
+@pytest.mark.usefixtures("documents")
+async def test_a_new_registration_is_recognized_by_its_host(
+    pages_server: Server, browser: Browser, first: str, second: str, where: str
+) -> None:
+    """Whichever way it is spelled, and wherever the limit was chosen."""
+    chosen = {"access": "less", "another": f"{BASE}/alice/photos/", "read": "yes"}
+    await sign_in(browser)
+    app = await register(pages_server, redirect_uris=[first])
+    page = await browser.get(app.request(prompt="consent", redirect_uri=first))
+    await allow(browser, page, **(chosen if where == "consent" else {}))
+    if where == "apps":
+        page = await page_of(browser)
+        await browser.send(page, page.path, **chosen)
+    again = await register(pages_server, redirect_uris=[second])
+    fresh = Browser(pages_server.application)
+    page = await fresh.get(again.request(redirect_uri=second))
+    page = await fresh.send(page, page.path, username="alice", password=password_of("alice"))
     assert 'name="access"' in page.text
 
 

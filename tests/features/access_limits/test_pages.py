@@ -7,7 +7,7 @@ from html import unescape
 
 from tests.support.application import BASE, Server
 from tests.support.browser import Browser, Page
-from tests.support.idp_pages import App, sign_in
+from tests.support.idp_pages import App, register, sign_in
 
 DOC = "/alice/photos/a.ttl"
 
@@ -51,6 +51,21 @@ async def test_an_application_is_narrowed_paused_and_resumed(
         assert await read(pages_server, token) == status, sent
         shown = (await browser.get("/.pages/apps")).text
         assert ("Acts as you" in shown) == (sent == {"access": "all"})
+
+
+async def test_each_registration_keeps_its_own_limit_when_all_are_paused(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    """Those of one application are one entry under "Apps"."""
+    wide = await let_in(pages_server, browser, notes)
+    narrow = await let_in(
+        pages_server, Browser(pages_server.application), await register(pages_server),
+        access="less", another="/alice/notes/", read="yes",
+    )  # fmt: skip
+    for do, expected in (("pause", (403, 403)), ("resume", (200, 403))):
+        page = await page_of(browser)
+        await browser.send(page, page.path, do=do)
+        assert (await read(pages_server, wide), await read(pages_server, narrow)) == expected
 
 
 async def test_a_refusal_leads_to_its_question(

@@ -14,6 +14,7 @@ from podstead.features.access_limits.enforcement import (
     PAGE,
     LimitStore,
     StoredLimit,
+    canonical_host,
     client_key,
 )
 from podstead.features.access_limits.form import LimitForm
@@ -78,9 +79,9 @@ class LimitConsent:
             return stored is not None and stored.value.asked == request.details
         if stored is not None or consented:
             return True
-        origin = redirect_host(request.redirect_uri)
+        host = canonical_host(redirect_host(request.redirect_uri))
         others = await self.limits.of_owner(account.account_id)
-        return all(each.value.redirect_origin != origin for each in others)
+        return all(host not in each.value.redirect_hosts for each in others)
 
     async def token_members(self, web_id: str, client_id: str) -> Mapping[str, object]:
         """The authorization details that the person has granted (RFC 9396 sections 7 and 9.2)."""
@@ -125,11 +126,12 @@ class LimitConsent:
         )
         owner = Identity(account.web_id, AuthenticationMethod.SESSION, may_state_identity=True)
         await self.form.make_folder(limit, folder, owner)
+        uris = (request.redirect_uri, *client.redirect_uris)
         stored = StoredLimit(
             account.web_id,
             client.client_id,
             limit,
-            redirect_host(request.redirect_uri),
+            tuple(dict.fromkeys(canonical_host(redirect_host(each)) for each in uris)),
             request.details or "",
         )
         key = client_key(account.web_id, client.client_id)

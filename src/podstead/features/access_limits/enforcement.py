@@ -39,8 +39,8 @@ class StoredLimit(msgspec.Struct, frozen=True):
     web_id: str
     client_id: str
     limit: Limit
-    redirect_origin: str = ""
-    """Where the client wanted the person to be sent when they chose the limit."""
+    redirect_hosts: tuple[str, ...] = ()
+    """Where the client wants people to be sent, in the form of :func:`canonical_host`."""
     asked: str = ""
     """The authorization details that the client asked for then, as JSON."""
 
@@ -88,6 +88,15 @@ class OfOtherProvider(msgspec.Struct, frozen=True):
 def client_key(web_id: str, client_id: str) -> str:
     """The key of the limit of a client that acts as a WebID."""
     return secret_key(f"client\n{web_id}\n{client_id}")
+
+
+def canonical_host(host: str) -> str:
+    """The form in which hosts of redirect URIs are compared, which may have a port."""
+    name, _, port = host.lower().rpartition(":")
+    if not name or not (port.isascii() and (port.isdigit() or not port)):
+        name, port = host.lower(), ""
+    port = port.lstrip("0")
+    return name.removesuffix(".") + (f":{port}" if port not in ("", "80", "443") else "")
 
 
 def token_key(token_id: str) -> str:

@@ -3,7 +3,7 @@ the applications of other providers in a pod."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from podstead.core.errors import BadRequest, NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.features.access_limits.codes import LimitCodes
 from podstead.features.access_limits.enforcement import (
+    LIMITS,
     MAX_CLIENTS,
     PAGE,
     POD_RULES,
@@ -21,6 +22,7 @@ from podstead.features.access_limits.enforcement import (
     LimitStore,
     PodRules,
     StoredLimit,
+    canonical_host,
     client_key,
 )
 from podstead.features.access_limits.form import LimitForm
@@ -34,7 +36,7 @@ from podstead.features.access_limits.limits import (
     everything,
     usable_path,
 )
-from podstead.storage.records import Record
+from podstead.storage.records import Precondition, Record
 from podstead.wac.acl import origin_of
 from podstead.wac.modes import Mode
 from podstead.web.browsers import see_other
@@ -52,12 +54,13 @@ _MAX_CLIENT_CHARACTERS: Final = 2048
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """What a page is about: an application or script of a person, and its limit."""
+    """What a page is about: an application or script of a person, and its limit. ``clients`` are
+    its registrations, each with the hosts that people are sent to."""
 
     name: str
     pod: str
     owner: str
-    client_ids: Sequence[str]
+    clients: Mapping[str, Sequence[str]]
     stored: StoredLimit | None = None
 
     @property
@@ -91,7 +94,7 @@ class ApplicationPages:
             described=self.form.described(limit or everything(found.pod)),
             paused=limit is not None and limit.paused,
             ended=limit is not None and limit.has_ended(now_s),
-            is_token=not found.client_ids,
+            is_token=not found.clients,
             fields=await self.form.fields(
                 form="limit",
                 pod=found.pod,
@@ -108,30 +111,46 @@ class ApplicationPages:
         what refuses a new folder."""
         sent = await page.form()
         found, person = await self._find(page), page.signed_in()
-        if not found.client_ids:
+        if not found.clients:
             raise BadRequest(LimitCodes.OF_A_TOKEN)
-        limit = found.limit or everything(found.pod)
         match sent.text("do"):
             case "pause" | "resume" as chosen:
-                limit = replace(limit, paused=chosen == "pause")
+
+                def changed(limit: Limit) -> Limit:
+                    return replace(limit, paused=chosen == "pause")
+
             case "widen":
-                limit = _widened(limit, sent.text("path"), sent.text("mode"))
+
+                def changed(limit: Limit) -> Limit:
+                    return _widened(limit, sent.text("path"), sent.text("mode"))
+
             case _:
                 folder = await self.form.own_folder(found.pod, found.name, found.limit)
-                limit = replace(
-                    self.form.read(
-                        sent, pod=found.pod, own_folder=folder, now_s=self.limits.records.now_s()
-                    ),
-                    paused=limit.paused,
+                read = self.form.read(
+                    sent, pod=found.pod, own_folder=folder, now_s=self.limits.records.now_s()
                 )
-                await self.form.make_folder(limit, folder, person.identity)
+                await self.form.make_folder(read, folder, person.identity)
+
+                def changed(limit: Limit) -> Limit:
+                    return replace(read, paused=limit.paused)
+
         records: list[Record] = []
-        for client_id in found.client_ids:
-            stored = found.stored or StoredLimit(person.web_id, client_id, limit)
-            changed = replace(stored, client_id=client_id, limit=limit)
+        preconditions: list[Precondition] = []
+        for client_id, hosts in found.clients.items():
             key = client_key(person.web_id, client_id)
-            records += await self.limits.putting(key, changed, found.owner)
-        await self.limits.records.commit(records)
+            stored = await self.limits.find(key)
+            if stored is None:
+                value = StoredLimit(person.web_id, client_id, everything(found.pod))
+                preconditions.append(LIMITS.absent(key))
+            else:
+                value = stored.value
+                preconditions.append(stored.unchanged)
+            named = (*value.redirect_hosts, *map(canonical_host, hosts))
+            value = replace(
+                value, limit=changed(value.limit), redirect_hosts=tuple(dict.fromkeys(named))
+            )
+            records += await self.limits.putting(key, value, found.owner)
+        await self.limits.records.commit(records, preconditions)
         return see_other(f"{PAGE}/{page.segment}")
 
     async def _find(self, page: PageRequest) -> Limited:
@@ -151,14 +170,17 @@ class ApplicationPages:
             connected = await self.provider.connected_clients.of_account(account_id)
             for each in shown_applications(connected, base_url=self.form.base_url):
                 if key in [client_key(person.web_id, client_id) for client_id in each.client_ids]:
-                    return Limited(each.name, pod, account_id, each.client_ids, value)
+                    hosts = {
+                        c.client_id: c.hosts for c in connected if c.client_id in each.client_ids
+                    }
+                    return Limited(each.name, pod, account_id, hosts, value)
             for credential in await self.provider.accounts.credentials.of(account_id):
                 if client_key(person.web_id, credential.credential_id) == key:
                     name = credential.name or credential.credential_id
-                    return Limited(name, pod, account_id, [credential.credential_id], value)
+                    return Limited(name, pod, account_id, {credential.credential_id: ()}, value)
         if stored is None or value is None:
             raise NotFound(LimitCodes.NO_SUCH_APPLICATION)
-        clients = [value.client_id] if value.client_id else []
+        clients = {value.client_id: ()} if value.client_id else {}
         name = value.client_id or "A token of your pod"
         return Limited(name, value.limit.pod, stored.owner or person.web_id, clients, value)
 
