@@ -40,6 +40,7 @@ from podstead.storage.records import (
     InlineBody,
     Metadata,
     NoMembers,
+    PodRecord,
     Precondition,
     Present,
     Put,
@@ -344,10 +345,13 @@ class ContainerHook(Protocol):
         Conflict if they cannot, StorageError."""
 
     async def of_renaming(
-        self, root: ResourcePath, renamed: Callable[[ResourcePath], ResourcePath]
+        self,
+        pod: PodRecord,
+        after: PodRecord,
+        renamed: Callable[[ResourcePath], ResourcePath],
     ) -> Changes[None]:
-        """The record changes for renaming the pod with this root container; ``renamed`` gives the
-        new path of each resource."""
+        """The record changes for renaming the pod, which is ``after`` afterwards; ``renamed`` gives
+        the new path of each resource."""
 
 
 def has_hook(hooks: Sequence[WriteHook], path: ResourcePath) -> bool:

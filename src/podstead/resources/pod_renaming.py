@@ -306,7 +306,7 @@ class PodRenamer:
                 records += derived.records
                 preconditions += derived.preconditions
         for hook in self._container_hooks:
-            changes = await hook.of_renaming(pod.root, lambda path: _new_path(path, pod, after))
+            changes = await hook.of_renaming(pod, after, lambda path: _new_path(path, pod, after))
             records += changes.records
             preconditions += changes.preconditions
         return records, preconditions

@@ -32,7 +32,7 @@ from podstead.features.access_limits.enforcement import (
 from podstead.features.access_limits.limits import AllowedPlace, Limit
 from podstead.storage.keys import KeyFiles
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import PutEntry, Version, Write
+from podstead.storage.records import PodRecord, PutEntry, Version, Write
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts, SqliteStore
 from tests.features.access_limits.test_pages import DOC, let_in, page_of
@@ -227,7 +227,12 @@ async def test_limits_follow_a_pod_that_is_renamed(provider: Provider) -> None:
     def renamed(path: ResourcePath) -> ResourcePath:
         return ResourcePath(path.replace("/alice/", "/alicia/", 1))
 
-    changes = await RenamedLimits(records).of_renaming(ResourcePath("/alice/"), renamed)
+    elsewhere = "https://old.example/alice/profile/card#me"
+    stored = StoredLimit(elsewhere, "client", limit)
+    await records.commit([LIMITS.put(client_key(elsewhere, "client"), stored, owner="other")])
+    before = PodRecord("alice", ResourcePath("/alice/"), old, 0)
+    after = PodRecord("alicia", ResourcePath("/alicia/"), new, 0)
+    changes = await RenamedLimits(records).of_renaming(before, after, renamed)
     assert await records.try_commit(changes.records, changes.preconditions)
     limits = LimitStore(records)
     assert await limits.of_client(old, "client") is None
@@ -235,6 +240,7 @@ async def test_limits_follow_a_pod_that_is_renamed(provider: Provider) -> None:
     assert moved == Limit(
         "/alicia/", (AllowedPlace("/alicia/a/", ("read",)), AllowedPlace("/bob/b/", ("add",)))
     )
+    assert await limits.of_client(elsewhere, "client") == moved, "the WebID of this one remains"
     assert await limits.rules_of(ResourcePath("/alice/")) is None
     rules = await limits.rules_of(ResourcePath("/alicia/"))
     assert rules is not None

@@ -22,7 +22,7 @@ from podstead.features.access_limits.codes import LimitCodes
 from podstead.features.access_limits.limits import AllowedPlace, Limit, allowed_modes
 from podstead.storage.protocol import Snapshot
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned, secret_key
-from podstead.storage.records import EntryAt, Precondition, Record, TokenRecord
+from podstead.storage.records import EntryAt, PodRecord, Precondition, Record, TokenRecord
 from podstead.wac.acl import origin_of
 from podstead.wac.gate import Ceiling
 
@@ -245,21 +245,28 @@ class RenamedLimits:
         return ()
 
     async def of_renaming(
-        self, root: ResourcePath, renamed: Callable[[ResourcePath], ResourcePath]
+        self,
+        pod: PodRecord,
+        after: PodRecord,
+        renamed: Callable[[ResourcePath], ResourcePath],
     ) -> Changes[None]:
         """The limits of the pod's owner under their new WebID, since applications to which they
         have consented sign in with it, and the rules of the pod under its new name."""
         records: list[Record] = []
         preconditions: list[Precondition] = []
-        after = ""
+        root, last = pod.root, ""
         while page := await LIMITS.page(
-            self._records.store, after=after, now_ms=self._records.now_ms()
+            self._records.store, after=last, now_ms=self._records.now_ms()
         ):
             for each in page:
                 if each.value.limit.pod == root and each.value.client_id:
-                    records += _moved(each, root, renamed)
+                    limit = _renamed(each.value.limit, root, renamed)
+                    is_owner = each.value.web_id == pod.owner
+                    web_id = after.owner if is_owner else each.value.web_id
+                    value = msgspec.structs.replace(each.value, limit=limit)
+                    records += _moved(each, value, web_id, each.owner)
                     preconditions.append(each.unchanged)
-            after = page[-1].key
+            last = page[-1].key
         stored = await self._records.read(POD_RULES, root)
         if stored is None:
             return Changes(None, records, [*preconditions, POD_RULES.absent(root)])
@@ -267,7 +274,7 @@ class RenamedLimits:
             msgspec.structs.replace(each, limit=_renamed(each.limit, root, renamed))
             for each in stored.value.rules
         )
-        records += [POD_RULES.drop(root), POD_RULES.put(renamed(root), PodRules(rules))]
+        records += [POD_RULES.drop(root), POD_RULES.put(after.root, PodRules(rules))]
         return Changes(None, records, [*preconditions, stored.unchanged])
 
 
@@ -280,24 +287,18 @@ async def move_limits(records: RecordStore, renamed: Callable[[str], str]) -> No
             web_id, owner = renamed(each.value.web_id), renamed(each.owner or "") or None
             if (web_id, owner) == (each.value.web_id, each.owner):
                 continue
-            client_id = each.value.client_id
-            key = client_key(web_id, client_id) if client_id else each.key
-            value = msgspec.structs.replace(each.value, web_id=web_id)
-            written = LIMITS.drop(each.key), LIMITS.put(key, value, owner=owner)
+            written = _moved(each, each.value, web_id, owner)
             await records.commit(written, [each.unchanged])
         after = page[-1].key
 
 
 def _moved(
-    stored: Versioned[StoredLimit],
-    root: ResourcePath,
-    renamed: Callable[[ResourcePath], ResourcePath],
+    stored: Versioned[StoredLimit], value: StoredLimit, web_id: str, owner: str | None
 ) -> Sequence[Record]:
-    limit = _renamed(stored.value.limit, root, renamed)
-    web_id = stored.value.web_id.replace(root, renamed(root), 1)
-    value = msgspec.structs.replace(stored.value, web_id=web_id, limit=limit)
-    key = client_key(web_id, value.client_id)
-    return LIMITS.drop(stored.key), LIMITS.put(key, value, owner=stored.owner)
+    """What stores a limit with another value, for another WebID."""
+    key = client_key(web_id, value.client_id) if value.client_id else stored.key
+    put = LIMITS.put(key, msgspec.structs.replace(value, web_id=web_id), owner=owner)
+    return [put] if key == stored.key else [LIMITS.drop(stored.key), put]
 
 
 def _renamed(

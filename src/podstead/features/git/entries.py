@@ -21,6 +21,7 @@ from podstead.storage.records import (
     EntryAt,
     EntryId,
     NoEntry,
+    PodRecord,
     Precondition,
     PutEntry,
     Record,
@@ -102,13 +103,17 @@ class RepositoryRecords:
         return [NoEntry(entry) for entry in entries]
 
     async def of_renaming(
-        self, root: ResourcePath, renamed: Callable[[ResourcePath], ResourcePath]
+        self,
+        pod: PodRecord,
+        after: PodRecord,
+        renamed: Callable[[ResourcePath], ResourcePath],
     ) -> Changes[None]:
         """The repositories stay where they are, and belong to the new containers."""
+        del after
         preconditions: list[Precondition] = []
         records: list[Record] = []
         now_ms = self._records.now_ms()
-        async for each in repository_entries(self._records.store, root=root, now_ms=now_ms):
+        async for each in repository_entries(self._records.store, root=pod.root, now_ms=now_ms):
             preconditions.append(EntryAt(each.entry, each.version))
             name = repository_name_in(each)
             records += [DropEntry(each.entry), put_repository(renamed(container_of(each)), name)]

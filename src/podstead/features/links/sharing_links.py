@@ -35,7 +35,7 @@ from podstead.storage.record_store import (
     Versioned,
     secret_key,
 )
-from podstead.storage.records import Precondition, Record
+from podstead.storage.records import PodRecord, Precondition, Record
 from podstead.wac.conditions import earliest
 from podstead.wac.gate import Ceiling
 from podstead.wac.modes import NO_MODES, Mode, Modes
@@ -343,16 +343,19 @@ class LinksOfPods:
         return ()
 
     async def of_renaming(
-        self, root: ResourcePath, renamed: Callable[[ResourcePath], ResourcePath]
+        self,
+        pod: PodRecord,
+        after: PodRecord,
+        renamed: Callable[[ResourcePath], ResourcePath],
     ) -> Changes[None]:
         records: list[Record] = []
         preconditions: list[Precondition] = []
-        for link in await self._records.of_owner(LINKS, root):
+        for link in await self._records.of_owner(LINKS, pod.root):
             path = ResourcePath(link.value.path)
             value = msgspec.structs.replace(link.value, path=renamed(path))
-            records.append(LINKS.put(link.key, value, owner=renamed(root)))
+            records.append(LINKS.put(link.key, value, owner=after.root))
             preconditions.append(link.unchanged)
-        for uses in await self._records.of_owner(USES, root):
-            records.append(USES.put(uses.key, uses.value, owner=renamed(root)))
+        for uses in await self._records.of_owner(USES, pod.root):
+            records.append(USES.put(uses.key, uses.value, owner=after.root))
             preconditions.append(uses.unchanged)
         return Changes(None, records, preconditions)
