@@ -104,6 +104,47 @@ async def test_a_new_folder_that_no_other_application_has(
     assert second == f"{BASE}/alice/apps/notes-2/"
 
 
+async def test_the_folder_of_another_application_is_no_folder_of_its_own(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    """Nor is one that was deleted, as long as a limit names it."""
+    await pages_server.alice.put("/alice/apps/mail/a.ttl", "<> a <#x>.", "text/turtle")
+    await sign_in(browser)
+    page = await browser.get(notes.request(prompt="consent"))
+    await allow(browser, page, access="less", another="/alice/apps/mail/", read="yes")
+    page = await browser.get(notes.request(prompt="consent"))
+    assert "A folder of its own, /alice/apps/notes/" in page.text
+    chosen = {"access": "less", "own_folder": "yes", "read": "yes"}
+    tokens = await notes.tokens(await allow(browser, page, **chosen))
+    token = tokens["access_token"]
+    assert await status(pages_server, token, "/alice/apps/mail/b.ttl", "PUT") == 403
+    assert await status(pages_server, token, "/alice/apps/notes/b.ttl", "PUT") == 201
+    for path in ("/alice/apps/notes/b.ttl", "/alice/apps/notes/"):
+        assert (await pages_server.alice.delete(path)).status < 300
+    other = await register(pages_server)
+    asked = details(own_folder=True)
+    page = await browser.get(other.request(authorization_details=asked))
+    assert "<code>/alice/apps/notes-2/</code> (a new folder)" in page.text
+    await allow(browser, page, access="asked")
+    page = await browser.get(other.request(authorization_details=asked, prompt="consent"))
+    assert "<code>/alice/apps/notes-2/</code>" in page.text
+    assert "a new folder" not in page.text
+
+
+async def test_consent_does_not_resume_what_is_paused(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    await sign_in(browser)
+    page = await browser.get(notes.request(prompt="consent"))
+    await allow(browser, page)
+    page = await page_of(browser)
+    await browser.send(page, page.path, do="pause")
+    page = await browser.get(notes.request(prompt="consent"))
+    assert "Paused: it can do nothing now" in page.text
+    tokens = await notes.tokens(await allow(browser, page))
+    assert await status(pages_server, tokens["access_token"], "/alice/private/") == 403
+
+
 @pytest.mark.usefixtures("documents")
 async def test_an_application_asks_for_less(
     pages_server: Server, browser: Browser, notes: App

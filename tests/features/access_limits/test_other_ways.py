@@ -220,7 +220,7 @@ async def test_limits_follow_a_pod_that_is_renamed(provider: Provider) -> None:
     limit = Limit(
         "/alice/", (AllowedPlace("/alice/a/", ("read",)), AllowedPlace("/bob/b/", ("add",)))
     )
-    stored = StoredLimit(old, "client", limit)
+    stored = StoredLimit(old, "client", limit, own_folder="/alice/apps/x/")
     await records.commit([LIMITS.put(client_key(old, "client"), stored, owner="account")])
     await records.commit([POD_RULES.put("/alice/", PodRules((rule("", "/alice/a/", "read"),)))])
 
@@ -236,7 +236,10 @@ async def test_limits_follow_a_pod_that_is_renamed(provider: Provider) -> None:
     assert await records.try_commit(changes.records, changes.preconditions)
     limits = LimitStore(records)
     assert await limits.of_client(old, "client") is None
-    moved = await limits.of_client(new, "client")
+    found = await limits.find(client_key(new, "client"))
+    assert found is not None
+    assert found.value.own_folder == "/alicia/apps/x/"
+    moved = found.value.limit
     assert moved == Limit(
         "/alicia/", (AllowedPlace("/alicia/a/", ("read",)), AllowedPlace("/bob/b/", ("add",)))
     )

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 from markupsafe import Markup
+from msgspec.structs import replace
 
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.features.access_limits.enforcement import (
@@ -100,7 +101,7 @@ class LimitConsent:
         return await self.form.fields(
             form="allow",
             pod=f"/{account.pod}/",
-            chosen=present,
+            chosen=None if present is None else present.limit,
             asked=self._asked(account, pending, folder),
             own_folder=folder,
             now_s=self.limits.records.now_s(),
@@ -124,8 +125,9 @@ class LimitConsent:
             own_folder=folder,
             now_s=self.limits.records.now_s(),
         )
+        limit = replace(limit, paused=present is not None and present.limit.paused)
         owner = Identity(account.web_id, AuthenticationMethod.SESSION, may_state_identity=True)
-        await self.form.make_folder(limit, folder, owner)
+        made = await self.form.make_folder(limit, folder, owner)
         uris = (request.redirect_uri, *client.redirect_uris)
         stored = StoredLimit(
             account.web_id,
@@ -133,6 +135,7 @@ class LimitConsent:
             limit,
             tuple(dict.fromkeys(canonical_host(redirect_host(each)) for each in uris)),
             request.details or "",
+            made or ("" if present is None else present.own_folder),
         )
         key = client_key(account.web_id, client.client_id)
         return await self.limits.putting(key, stored, account.account_id)
@@ -181,15 +184,19 @@ class LimitConsent:
         found = load_templates().get_template(f"pods/access_limits/{template}")
         return Markup(found.render(described=described, address=address))  # noqa: S704 - it escapes
 
-    async def _present(self, page: PageRequest, pending: PendingAuthorization) -> Limit | None:
-        account = page.owner().account
-        return await self.limits.of_client(account.web_id, pending.client.client_id)
+    async def _present(
+        self, page: PageRequest, pending: PendingAuthorization
+    ) -> StoredLimit | None:
+        key = client_key(page.owner().account.web_id, pending.client.client_id)
+        stored = await self.limits.find(key)
+        return None if stored is None else stored.value
 
     async def _folder(
-        self, account: Account, pending: PendingAuthorization, present: Limit | None
+        self, account: Account, pending: PendingAuthorization, present: StoredLimit | None
     ) -> str:
         name = pending.client.client_name or pending.redirect_host
-        return await self.form.own_folder(f"/{account.pod}/", name, present)
+        others = await self.limits.of_owner(account.account_id)
+        return await self.form.own_folder(f"/{account.pod}/", name, present, others)
 
     def _asked(
         self, account: Account, pending: PendingAuthorization, own_folder: str

@@ -43,6 +43,8 @@ class StoredLimit(msgspec.Struct, frozen=True):
     """Where the client wants people to be sent, in the form of :func:`canonical_host`."""
     asked: str = ""
     """The authorization details that the client asked for then, as JSON."""
+    own_folder: str = ""
+    """The path of the folder that was made for the client."""
 
 
 class ClientRule(msgspec.Struct, frozen=True):
@@ -263,7 +265,9 @@ class RenamedLimits:
                     limit = _renamed(each.value.limit, root, renamed)
                     is_owner = each.value.web_id == pod.owner
                     web_id = after.owner if is_owner else each.value.web_id
-                    value = msgspec.structs.replace(each.value, limit=limit)
+                    folder = each.value.own_folder
+                    folder = renamed(ResourcePath(folder)) if folder else ""
+                    value = msgspec.structs.replace(each.value, limit=limit, own_folder=folder)
                     records += _moved(each, value, web_id, each.owner)
                     preconditions.append(each.unchanged)
             last = page[-1].key

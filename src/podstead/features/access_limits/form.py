@@ -21,9 +21,9 @@ from podstead.core.identity import IDENTITY_SCOPE, Identity
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.core.vocab import LDP_BASIC_CONTAINER
 from podstead.features.access_limits.codes import LimitCodes
+from podstead.features.access_limits.enforcement import StoredLimit
 from podstead.features.access_limits.limits import (
     ACTIONS,
-    APPS_FOLDER,
     MAX_PLACES,
     AllowedPlace,
     Limit,
@@ -34,6 +34,7 @@ from podstead.features.access_limits.limits import (
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.protocol import Store
+from podstead.storage.record_store import Versioned
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import formats
 from podstead.web.pages.templates import load_templates
@@ -82,18 +83,30 @@ class LimitForm:
 
         return node(pod)
 
-    async def own_folder(self, pod: str, name: str, given: Limit | None) -> ResourcePath:
-        """The folder of an application of this name: the one that it has, or a new one, which no
-        other application has. Raises StorageError."""
-        for place in () if given is None else given.places:
-            if place.path.startswith(pod + APPS_FOLDER) and place.path != pod + APPS_FOLDER:
-                return ResourcePath(place.path)
+    async def own_folder(
+        self,
+        pod: str,
+        name: str,
+        present: StoredLimit | None,
+        others: Sequence[Versioned[StoredLimit]],
+    ) -> ResourcePath:
+        """The folder of an application of this name: the one that was made for it, or a new one,
+        which is not there and which no limit of the person names. Raises StorageError."""
+        if present is not None and present.own_folder.startswith(pod):
+            return ResourcePath(present.own_folder)
+        named = {each.value.own_folder for each in others}
+        named |= {place.path for each in others for place in each.value.limit.places}
         number = 1
         while True:
             path = folder_of_application(pod, name, number)
-            if (await self.store.read_metadata((path,)))[path] is None:
+            is_named = any(each.startswith(path) for each in named)
+            if not is_named and not await self._is_there(path):
                 return path
             number += 1
+
+    async def _is_there(self, path: str) -> bool:
+        found = await self.store.read_metadata((ResourcePath(path),))
+        return found[ResourcePath(path)] is not None
 
     async def fields(
         self,
@@ -116,6 +129,8 @@ class LimitForm:
         shown = set(_paths(tree))
         chosen_places = [each for each in current.places if each.path != own_folder]
         ends_s = current.ends_s
+        is_new = own_folder is not None and not await self._is_there(own_folder)
+        new_folder = own_folder if is_new else None
         text = (
             load_templates()
             .get_template("pods/access_limits/fields.html")
@@ -127,8 +142,9 @@ class LimitForm:
                 opened={above for each in places for above in shown if each.startswith(above)},
                 others=[each for each in places if each not in shown and each != own_folder],
                 own_folder=own_folder,
+                paused=current.paused,
                 choice=_choice(chosen, asked),
-                asked=None if asked is None else self.described(asked, own_folder),
+                asked=None if asked is None else self.described(asked, new_folder),
                 actions={
                     # Saved as shown, the form must not widen a place that has fewer.
                     each: all(each in place.actions for place in chosen_places)
@@ -203,15 +219,16 @@ class LimitForm:
             ends_s=ends_s,
         )
 
-    async def make_folder(self, limit: Limit, own_folder: str | None, owner: Identity) -> None:
-        """Create the folder of an application, if the limit has it. Raises RequestRefused,
-        ServerTrouble."""
-        if own_folder is None or all(each.path != own_folder for each in limit.places):
-            return
-        path = ResourcePath(own_folder)
-        if (await self.store.read_metadata((path,)))[path] is None:
-            operation = Operation("PUT", path, InMemoryBody(), link_types=(LDP_BASIC_CONTAINER,))
+    async def make_folder(self, limit: Limit, own_folder: str, owner: Identity) -> str:
+        """Create the folder of an application and return its path, if the limit has it. Raises
+        RequestRefused, ServerTrouble."""
+        if all(each.path != own_folder for each in limit.places):
+            return ""
+        if not await self._is_there(own_folder):
+            path, link_types = ResourcePath(own_folder), (LDP_BASIC_CONTAINER,)
+            operation = Operation("PUT", path, InMemoryBody(), link_types=link_types)
             await self.resources.handle(ResourceRequest(operation, owner))
+        return own_folder
 
 
 def _choice(chosen: Limit | None, asked: Limit | None) -> str:

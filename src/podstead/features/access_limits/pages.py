@@ -84,7 +84,7 @@ class ApplicationPages:
         this. Raises NotAuthenticated, NotFound, StorageError."""
         found, now_s = await self._find(page), self.limits.records.now_s()
         limit, asked = found.limit, _question(page)
-        folder = await self.form.own_folder(found.pod, found.name, limit)
+        folder = await self._folder(found)
         return self.renderer.page(
             page,
             "access_limits/limit.html",
@@ -109,7 +109,7 @@ class ApplicationPages:
     async def post(self, page: PageRequest) -> Response:
         """Change the limit. Raises NotAuthenticated, WrongFormToken, NotFound, BadRequest, and
         what refuses a new folder."""
-        sent = await page.form()
+        sent, made = await page.form(), ""
         found, person = await self._find(page), page.signed_in()
         if not found.clients:
             raise BadRequest(LimitCodes.OF_A_TOKEN)
@@ -125,11 +125,11 @@ class ApplicationPages:
                     return _widened(limit, sent.text("path"), sent.text("mode"))
 
             case _:
-                folder = await self.form.own_folder(found.pod, found.name, found.limit)
+                folder = await self._folder(found)
                 read = self.form.read(
                     sent, pod=found.pod, own_folder=folder, now_s=self.limits.records.now_s()
                 )
-                await self.form.make_folder(read, folder, person.identity)
+                made = await self.form.make_folder(read, folder, person.identity)
 
                 def changed(limit: Limit) -> Limit:
                     return replace(read, paused=limit.paused)
@@ -147,11 +147,18 @@ class ApplicationPages:
                 preconditions.append(stored.unchanged)
             named = (*value.redirect_hosts, *map(canonical_host, hosts))
             value = replace(
-                value, limit=changed(value.limit), redirect_hosts=tuple(dict.fromkeys(named))
+                value,
+                limit=changed(value.limit),
+                redirect_hosts=tuple(dict.fromkeys(named)),
+                own_folder=made or value.own_folder,
             )
             records += await self.limits.putting(key, value, found.owner)
         await self.limits.records.commit(records, preconditions)
         return see_other(f"{PAGE}/{page.segment}")
+
+    async def _folder(self, found: Limited) -> ResourcePath:
+        others = await self.limits.of_owner(found.owner)
+        return await self.form.own_folder(found.pod, found.name, found.stored, others)
 
     async def _find(self, page: PageRequest) -> Limited:
         """The application whose limit has the key in the address. Raises NotAuthenticated,
