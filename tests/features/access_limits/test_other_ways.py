@@ -41,7 +41,7 @@ from tests.support.application import BASE, Server, Start
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
 from tests.support.commands import invoke
-from tests.support.idp_pages import App
+from tests.support.idp_pages import App, sign_in
 from tests.support.notification_channels import channel, path_of
 from tests.support.people import create_account
 from tests.support.provider import running_provider
@@ -165,6 +165,32 @@ async def test_the_page_for_applications_of_other_providers(
     assert "All others" not in page.text
 
 
+def test_an_identifier_that_is_an_origin_is_found_in_both_spellings() -> None:
+    """The page stores the origin for both."""
+    limit = Limit("/alice/")
+    rules = PodRules((ClientRule("https://app.example", limit),))
+    assert rules.of("https://app.example/", None) == limit
+    assert rules.of("https://app.example/", "https://elsewhere.example") == limit
+    assert rules.of("https://other.example/", "https://app.example") == limit
+    assert rules.of("https://other.example/", None) is None
+
+
+async def test_the_rules_of_a_pod_belong_to_it(
+    pages_server: Server, browser: Browser, settings: Settings
+) -> None:
+    await sign_in(browser)
+    page = await browser.get("/.pages/apps/limits")
+    chosen = {"access": "less", "another": "/alice/notes/", "read": "yes"}
+    await browser.send(page, page.path, client="", **chosen)
+    store = SqliteStore(settings.root)
+    await store.open()
+    try:
+        (stored,) = await POD_RULES.page(store, now_ms=0)
+    finally:
+        await store.close()
+    assert stored.owner == "/alice/"
+
+
 # --- channels ------------------------------------------------------------------------------------
 
 
@@ -247,6 +273,7 @@ async def test_limits_follow_a_pod_that_is_renamed(provider: Provider) -> None:
     assert await limits.rules_of(ResourcePath("/alice/")) is None
     rules = await limits.rules_of(ResourcePath("/alicia/"))
     assert rules is not None
+    assert rules.owner == "/alicia/"
     assert rules.value.rules == (
         ClientRule("", Limit("/alicia/", (AllowedPlace("/alicia/a/", ("read",)),))),
     )

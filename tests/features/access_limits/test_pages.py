@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
 
+from tests.features.access_limits.conftest import TYPE
 from tests.support.application import BASE, Server
 from tests.support.browser import Browser, Page
 from tests.support.idp_pages import App, register, sign_in
@@ -85,6 +87,62 @@ async def test_a_refusal_leads_to_its_question(
     assert await read(pages_server, token) == 200
     changed = await pages_server.public.with_token(token).put(DOC, "<> a <#y>.", "text/turtle")
     assert changed.status == 403
+
+
+async def test_a_question_says_what_else_the_answer_allows(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    await let_in(pages_server, browser, notes, access="less", another=DOC, read="yes")
+    address = (await page_of(browser)).url
+    of_folder = "Everything in this folder is included"
+    of_rules = "see and change who has access wherever"
+    for path, mode, said in (
+        (DOC, "read", (False, False)),
+        ("/alice/photos/", "read", (True, False)),
+        ("/alice/photos/", "control", (True, True)),
+        (DOC, "control", (False, True)),
+    ):
+        page = await browser.get(f"{address}?path={path}&mode={mode}")
+        assert (of_folder in page.text, of_rules in page.text) == said
+
+
+async def test_a_limit_that_is_saved_as_shown_does_not_become_wider(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    asked = json.dumps(
+        [
+            {
+                "type": TYPE,
+                "locations": ["photos/"],
+                "actions": ["read", "edit"],
+                "shared": ["read"],
+                "until": "2027-01-20T12:00:00Z",
+            }
+        ]
+    )
+    await sign_in(browser)
+    page = await browser.get(notes.request(authorization_details=asked))
+    page = await browser.send(page, f"{page.path}/confirm", access="asked")
+    before = (await notes.tokens(page))["authorization_details"]
+    page = await page_of(browser)
+    assert 'value="2027-01-20"' in page.text
+    assert '<option value="date" selected>' in page.text
+    await browser.send(page, page.path, until="date")
+    page = await browser.get(notes.request(authorization_details=asked))
+    after = (await notes.tokens(page))["authorization_details"]
+    assert [each["until"] for each in after] == [each["until"] for each in before]
+    assert [each["shared"] for each in after if "shared" in each] == [["read"]]
+
+
+async def test_the_end_of_a_day_remains_the_end_of_that_day(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    await let_in(pages_server, browser, notes, until="date", until_date="2027-01-20")
+    page = await page_of(browser)
+    assert "Until Jan 20, 2027" in page.text
+    assert 'value="2027-01-20"' in page.text
+    await browser.send(page, page.path, until="date")
+    assert 'value="2027-01-20"' in (await page_of(browser)).text
 
 
 async def test_the_page_is_of_its_person_alone(

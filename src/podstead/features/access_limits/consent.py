@@ -123,6 +123,7 @@ class LimitConsent:
             pod=f"/{account.pod}/",
             asked=asked,
             own_folder=folder,
+            present=None if present is None else present.limit,
             now_s=self.limits.records.now_s(),
         )
         limit = replace(limit, paused=present is not None and present.limit.paused)

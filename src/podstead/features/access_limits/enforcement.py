@@ -62,8 +62,8 @@ class PodRules(msgspec.Struct, frozen=True):
 
     def of(self, client_id: str, origin: str | None) -> Limit | None:
         """The limit for a client that sends requests from an origin; ``None`` for everything."""
-        by_name = {each.client: each.limit for each in self.rules}
-        for name in (client_id, origin or client_id, ""):
+        by_name: dict[str | None, Limit] = {each.client: each.limit for each in self.rules}
+        for name in (client_id, origin_of(client_id), origin, ""):
             if name in by_name:
                 return by_name[name]
         return None
@@ -278,7 +278,10 @@ class RenamedLimits:
             msgspec.structs.replace(each, limit=_renamed(each.limit, root, renamed))
             for each in stored.value.rules
         )
-        records += [POD_RULES.drop(root), POD_RULES.put(after.root, PodRules(rules))]
+        records += [
+            POD_RULES.drop(root),
+            POD_RULES.put(after.root, PodRules(rules), owner=after.root),
+        ]
         return Changes(None, records, [*preconditions, stored.unchanged])
 
 

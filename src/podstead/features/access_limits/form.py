@@ -127,7 +127,8 @@ class LimitForm:
         places = {each.path: each for each in current.places}
         tree = await self.tree(pod)
         shown = set(_paths(tree))
-        chosen_places = [each for each in current.places if each.path != own_folder]
+        given = [each.actions for each in current.places if each.path != own_folder]
+        given += [current.shared] if current.shared else []
         ends_s = current.ends_s
         is_new = own_folder is not None and not await self._is_there(own_folder)
         new_folder = own_folder if is_new else None
@@ -146,8 +147,8 @@ class LimitForm:
                 choice=_choice(chosen, asked),
                 asked=None if asked is None else self.described(asked, new_folder),
                 actions={
-                    # Saved as shown, the form must not widen a place that has fewer.
-                    each: all(each in place.actions for place in chosen_places)
+                    # Saved as shown, the form must widen nothing that has fewer.
+                    each: all(each in actions for actions in given)
                     for each in ACTIONS
                 },
                 shared=current is not everything_now and bool(current.shared),
@@ -155,7 +156,7 @@ class LimitForm:
                 apps=current is not everything_now and current.apps,
                 identity_scope=IDENTITY_SCOPE if with_identity else None,
                 identity=current is not everything_now and current.identity,
-                until="" if ends_s is None or ends_s <= now_s else _day_of(ends_s),
+                until="" if ends_s is None or ends_s <= now_s else _last_day_of(ends_s),
                 today=_day_of(now_s),
             )
         )
@@ -171,7 +172,7 @@ class LimitForm:
             "rules": limit.rules,
             "identity": limit.identity,
             "apps": limit.apps,
-            "until": None if limit.ends_s is None else formats.date_text(limit.ends_s * 1000),
+            "until": None if limit.ends_s is None else formats.date_text((limit.ends_s - 1) * 1000),
             "everything": _is_whole(limit),
             "paused": limit.paused,
         }
@@ -183,11 +184,12 @@ class LimitForm:
         pod: str,
         asked: Limit | None = None,
         own_folder: str | None = None,
+        present: Limit | None = None,
         now_s: int,
     ) -> Limit:
-        """The limit that was chosen. Without a choice it is what was asked for, or everything.
-        Raises BadRequest."""
-        ends_s = _end(sent, now_s)
+        """The limit that was chosen in place of the present one. Without a choice it is what was
+        asked for, or everything. Raises BadRequest."""
+        ends_s = _end(sent, now_s, None if present is None else present.ends_s)
         identity = sent.ticked(IDENTITY_SCOPE)
         access = sent.text("access") or ("all" if asked is None else "asked")
         if access == "all":
@@ -249,13 +251,22 @@ def _day_of(unix_s: int) -> str:
     return datetime.fromtimestamp(unix_s, UTC).date().isoformat()
 
 
-def _end(sent: FormSubmission, now_s: int) -> int | None:
-    """The end of the chosen day, in UTC, or the time of a preset."""
+def _last_day_of(ends_s: int) -> str:
+    """The day with the last second before the end."""
+    return _day_of(ends_s - 1)
+
+
+def _end(sent: FormSubmission, now_s: int, present_s: int | None) -> int | None:
+    """The end of the chosen day, in UTC, or the time of a preset; the present end remains if its
+    day is chosen."""
     chosen = sent.text("until")
     if chosen in PRESETS:
         return now_s + PRESETS[chosen] * 24 * 3600
     if chosen != "date":
         return None
+    kept_s = present_s or 0
+    if kept_s > now_s and sent.text("until_date") == _last_day_of(kept_s):
+        return kept_s
     try:
         day = date.fromisoformat(sent.text("until_date"))
         ends_s = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())

@@ -127,7 +127,11 @@ class ApplicationPages:
             case _:
                 folder = await self._folder(found)
                 read = self.form.read(
-                    sent, pod=found.pod, own_folder=folder, now_s=self.limits.records.now_s()
+                    sent,
+                    pod=found.pod,
+                    own_folder=folder,
+                    present=found.limit,
+                    now_s=self.limits.records.now_s(),
                 )
                 made = await self.form.make_folder(read, folder, person.identity)
 
@@ -234,14 +238,18 @@ class OtherProvidersPage:
             raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
         client = origin_of(client) or client
         stored = await self.limits.rules_of(pod)
-        rules = [] if stored is None else [e for e in stored.value.rules if e.client != client]
+        before = () if stored is None else stored.value.rules
+        present = next((each.limit for each in before if each.client == client), None)
+        rules = [each for each in before if each.client != client]
         if sent.text("do") != "remove":
-            limit = self.form.read(sent, pod=pod, now_s=self.limits.records.now_s())
+            now_s = self.limits.records.now_s()
+            limit = self.form.read(sent, pod=pod, present=present, now_s=now_s)
             rules.append(ClientRule(client, limit))
         if len(rules) > MAX_CLIENTS:
             raise BadRequest(LimitCodes.TOO_MANY)
         unchanged = POD_RULES.absent(pod) if stored is None else stored.unchanged
-        await self.limits.records.commit([POD_RULES.put(pod, PodRules(tuple(rules)))], [unchanged])
+        record = POD_RULES.put(pod, PodRules(tuple(rules)), owner=pod)
+        await self.limits.records.commit([record], [unchanged])
         return see_other(PAGE)
 
 
