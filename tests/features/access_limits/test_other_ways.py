@@ -17,8 +17,9 @@ from podstead.app.adapters.system import SystemRandomness
 from podstead.app.operator.administration import open_root
 from podstead.app.operator.change_base_url import move_data_root
 from podstead.config import Settings
-from podstead.core.errors import StorageError
+from podstead.core.errors import Conflict, StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.features.access_limits import enforcement
 from podstead.features.access_limits.enforcement import (
     LIMITS,
     POD_RULES,
@@ -105,6 +106,27 @@ def test_a_token_is_made_with_a_limit(process: ServerProcess) -> None:
         answer = process.request("POST", "/.pages/sign-in", form, headers)
         cookies = [value for name, value in answer.headers.items() if name.lower() == "set-cookie"]
         assert any("signed-in" in value for value in cookies) == expected, (answer.status, cookies)
+
+
+async def test_limits_of_what_has_ended_make_room(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enforcement, "MAX_LIMITS", 3)
+    records = RecordStore(provider.store, provider.clock, SystemRandomness())
+    limits, limit = LimitStore(records), Limit("/alice/")
+    ended = StoredLimit("me", "ended", limit, is_credential=True)
+    await records.commit(
+        [
+            LIMITS.put("application", StoredLimit("me", "application", limit), owner="me"),
+            LIMITS.put("credential", ended, owner="me"),
+            LIMITS.put("token", StoredLimit("me", "", limit), owner="me"),
+        ]
+    )
+    await records.commit(await limits.putting("b", StoredLimit("me", "b", limit), "me"))
+    await records.commit(await limits.putting("c", StoredLimit("me", "c", limit), "me"))
+    assert {each.key for each in await limits.of_owner("me")} == {"application", "b", "c"}
+    with pytest.raises(Conflict):
+        await limits.putting("d", StoredLimit("me", "d", limit), "me")
 
 
 # --- applications of other providers -------------------------------------------------------------

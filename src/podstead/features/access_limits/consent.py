@@ -158,7 +158,7 @@ class LimitConsent:
         limit = self.form.read(sent, pod=f"/{account.pod}/", now_s=self.limits.records.now_s())
         if limit.is_everything:
             return ()
-        stored = StoredLimit(account.web_id, credential.credential_id, limit)
+        stored = StoredLimit(account.web_id, credential.credential_id, limit, is_credential=True)
         key = client_key(account.web_id, credential.credential_id)
         return await self.limits.putting(key, stored, account.account_id)
 

@@ -47,7 +47,8 @@ async def records_of(
         return await LimitStore(records).of_new_token(credential, limit)
     account = await records.read(ACCOUNTS, credential.account_id)
     pod = "" if account is None else account.value.pod
-    stored = StoredLimit(credential.web_id, credential.credential_id, _limit(f"/{pod}/", options))
+    limit, client_id = _limit(f"/{pod}/", options), credential.credential_id
+    stored = StoredLimit(credential.web_id, client_id, limit, is_credential=True)
     key = client_key(credential.web_id, credential.credential_id)
     return await LimitStore(records).putting(key, stored, credential.account_id)
 

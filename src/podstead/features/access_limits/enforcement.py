@@ -45,6 +45,8 @@ class StoredLimit(msgspec.Struct, frozen=True):
     """The authorization details that the client asked for then, as JSON."""
     own_folder: str = ""
     """The path of the folder that was made for the client."""
+    is_credential: bool = False
+    """Whether ``client_id`` is that of client credentials of the person."""
 
 
 class ClientRule(msgspec.Struct, frozen=True):
@@ -126,14 +128,33 @@ class LimitStore:
         return await self.records.of_owner(LIMITS, owner, limit=2 * MAX_LIMITS)
 
     async def putting(self, key: str, stored: StoredLimit, owner: str) -> Sequence[Record]:
-        """What stores a limit; one that takes nothing away is not kept. Raises Conflict for too
+        """What stores a limit; one that takes nothing away is not kept. If there are too many,
+        those of tokens and client credentials that have ended make room. Raises Conflict for too
         many, StorageError."""
         if stored.limit.is_everything and not stored.asked:
             return [LIMITS.drop(key)]
         others = [each for each in await self.of_owner(owner) if each.key != key]
-        if len(others) >= MAX_LIMITS:
+        put = LIMITS.put(key, stored, owner=owner)
+        if len(others) < MAX_LIMITS:
+            return [put]
+        ended = await self._ended(others, owner)
+        if len(others) - len(ended) >= MAX_LIMITS:
             raise Conflict(LimitCodes.TOO_MANY)
-        return [LIMITS.put(key, stored, owner=owner)]
+        return [put, *(LIMITS.drop(each) for each in ended)]
+
+    async def _ended(self, found: Sequence[Versioned[StoredLimit]], owner: str) -> Sequence[str]:
+        """The keys of those whose token was revoked, or whose client credentials were deleted."""
+        from podstead.idp.records import CREDENTIALS
+
+        tokens = await self.records.store.list_tokens()
+        valid = {token_key(each.token_id) for each in tokens if each.revoked_s is None}
+        credentials = {each.key for each in await self.records.of_owner(CREDENTIALS, owner)}
+        return [
+            each.key
+            for each in found
+            if (not each.value.client_id and each.key not in valid)
+            or (each.value.is_credential and each.value.client_id not in credentials)
+        ]
 
     async def of_new_token(self, token: TokenRecord, limit: Limit) -> Sequence[Record]:
         """The same for a simple token, in the write that creates it. Workers remember tokens, so

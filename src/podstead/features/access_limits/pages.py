@@ -62,6 +62,7 @@ class Limited:
     owner: str
     clients: Mapping[str, Sequence[str]]
     stored: StoredLimit | None = None
+    is_credential: bool = False
 
     @property
     def limit(self) -> Limit | None:
@@ -144,7 +145,12 @@ class ApplicationPages:
             key = client_key(person.web_id, client_id)
             stored = await self.limits.find(key)
             if stored is None:
-                value = StoredLimit(person.web_id, client_id, everything(found.pod))
+                value = StoredLimit(
+                    person.web_id,
+                    client_id,
+                    everything(found.pod),
+                    is_credential=found.is_credential,
+                )
                 preconditions.append(LIMITS.absent(key))
             else:
                 value = stored.value
@@ -188,7 +194,14 @@ class ApplicationPages:
             for credential in await self.provider.accounts.credentials.of(account_id):
                 if client_key(person.web_id, credential.credential_id) == key:
                     name = credential.name or credential.credential_id
-                    return Limited(name, pod, account_id, {credential.credential_id: ()}, value)
+                    return Limited(
+                        name,
+                        pod,
+                        account_id,
+                        {credential.credential_id: ()},
+                        value,
+                        is_credential=True,
+                    )
         if stored is None or value is None:
             raise NotFound(LimitCodes.NO_SUCH_APPLICATION)
         clients = {value.client_id: ()} if value.client_id else {}
