@@ -64,9 +64,13 @@ async def test_each_registration_keeps_its_own_limit_when_all_are_paused(
         pages_server, Browser(pages_server.application), await register(pages_server),
         access="less", another="/alice/notes/", read="yes",
     )  # fmt: skip
-    for do, expected in (("pause", (403, 403)), ("resume", (200, 403))):
+    for sent, expected in (
+        ({"do": "pause"}, (403, 403)),
+        ({"do": "resume"}, (200, 403)),
+        ({"do": "widen", "path": DOC, "mode": "read"}, (200, 200)),
+    ):
         page = await page_of(browser)
-        await browser.send(page, page.path, do=do)
+        await browser.send(page, page.path, **sent)
         assert (await read(pages_server, wide), await read(pages_server, narrow)) == expected
 
 

@@ -123,7 +123,8 @@ class ApplicationPages:
             case "widen":
 
                 def changed(limit: Limit) -> Limit:
-                    return _widened(limit, sent.text("path"), sent.text("mode"))
+                    wider = _widened(limit, sent.text("path"), sent.text("mode"))
+                    return limit if limit.is_everything else wider
 
             case _:
                 folder = await self._folder(found)
