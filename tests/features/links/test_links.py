@@ -8,7 +8,8 @@ import re
 import pytest
 
 from podstead.config import Settings
-from tests.support.application import Server, Start
+from tests.support.application import Server, Start, acl_turtle
+from tests.support.asgi import Client
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
 from tests.support.pod_pages import csrf_token_of, sign_in_by_token
@@ -314,6 +315,53 @@ async def test_only_those_who_have_control_make_and_end_links(server: Server, ow
     assert page.path.startswith("/.pages/")
     assert page.status in (401, 403)
     assert (await visit(server, url)).page.status == 200
+
+
+async def test_naming_a_link_in_rules_of_ones_own_gives_no_power_over_it(
+    server: Server, owner: Owner
+) -> None:
+    url = await owner.link(name="printer of Alice", until="2027-02-01", uses="3")
+    [link] = await owner.ids()
+    other = "/bob/x/"
+    await server.bob.put(other + "y.txt", "y", "text/plain")
+    await name_link(server.bob, server.bob_web_id, other, link)
+    bob = Owner(await sign_in_by_token(server, server.bob))
+    page = await bob.browser.get(SHARE + other)
+    for text in ("printer of Alice", "until", "Opened", "Never opened", ">View<"):
+        assert text not in page.text.split("Links</h2>")[1].split("<details")[0], text
+    for change in ("pause", "resume"):
+        assert (await bob.asks(other, change=change, link=link)).status == 404
+    await owner.changes("pause")
+    assert (await bob.asks(other, change="resume", link=link)).status == 404
+    assert (await visit(server, url)).page.status == 404
+    await owner.changes("resume")
+    # What can be removed is the rule.
+    assert (await bob.asks(other, change="end", link=link)).status == 200
+    assert await bob.ids(other) == []
+    assert (await visit(server, url)).page.status == 200
+    assert "printer of Alice" in (await owner.browser.get(SHARE + FOLDER)).text
+
+
+async def test_nor_does_naming_it_elsewhere_in_the_pod(server: Server, owner: Owner) -> None:
+    url = await owner.link(kind="edit", name="printer of Alice")
+    [link] = await owner.ids()
+    other = "/alice/x/"
+    await server.alice.put(other + "y.txt", "y", "text/plain")
+    await name_link(server.alice, server.alice_web_id, other, link)
+    assert "printer of Alice" not in (await owner.browser.get(SHARE + other)).text
+    assert (await owner.asks(other, change="pause", link=link)).status == 404
+    assert (await owner.asks(other, change="end", link=link)).status == 200
+    assert "a.txt" in (await visit(server, url)).page.text
+
+
+async def name_link(client: Client, web_id: str, resource: str, link: str) -> None:
+    """Have the rules of a resource name the agent of a link, beside the owner."""
+    rules = (
+        (f"acl:agent <{web_id}>", "+Read +Write +Control"),
+        (f"acl:agent <http://localhost:3000/.links/{link}#it>", "Read"),
+    )
+    turtle = acl_turtle(resource, *rules, owner=False)
+    assert (await client.put(f"{resource}.acl", turtle, "text/turtle")).status < 300
 
 
 async def test_a_visit_of_one_link_is_none_of_another(server: Server, owner: Owner) -> None:

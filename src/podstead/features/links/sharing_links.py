@@ -277,34 +277,43 @@ class SharingLinks:
         await sharing.save(owner, resource, Edit((change,)), state.token, records=[record])
         return secret
 
+    async def of_resource(
+        self, resource: ResourcePath, link_id: str
+    ) -> Versioned[SharingLink] | None:
+        """The record of a link for this resource; ``None`` if it has ended, or is for another
+        resource: anybody who knows its public ID can name its agent in rules of their own. Raises
+        StorageError."""
+        stored = await self.records.read(LINKS, link_id)
+        if stored is None or stored.owner != storage_root(resource):
+            return None
+        return stored if await self._path_of(stored) == resource else None
+
     async def end(
         self, sharing: SharingService, owner: Identity | None, state: SharingState, link_id: str
     ) -> None:
-        """Remove a link and its rule. Raises NotFound if the rules of the resource itself do not
-        name it, and what :meth:`SharingService.save` raises."""
-        self.check_named(state, link_id)
-        resource = state.access.resource
+        """Remove a link and its rule, or only the rule of the resource if the link is for another.
+        Raises NotFound if the rules of the resource itself do not name it, and what
+        :meth:`SharingService.save` raises."""
+        resource, iri = state.access.resource, self.agent_of(link_id)
+        if not any(
+            each.grantee.iri == iri and each.inherited_from is None for each in state.access.entries
+        ):
+            raise NotFound
         inside = NO_MODES if is_container(resource) else None
-        change = AccessChange(agent(self.agent_of(link_id)), NO_MODES, inside)
-        records = [LINKS.drop(link_id), USES.drop(link_id)]
+        change = AccessChange(agent(iri), NO_MODES, inside)
+        records: Sequence[Record] = ()
+        if await self.of_resource(resource, link_id) is not None:
+            records = [LINKS.drop(link_id), USES.drop(link_id)]
         await sharing.save(owner, resource, Edit((change,)), state.token, records=records)
 
     async def pause(self, state: SharingState, link_id: str, *, paused: bool) -> None:
-        """Let a link open nothing for a while, or again. Raises NotFound, StorageError,
-        Overloaded."""
-        self.check_named(state, link_id)
-        await self.records.update(
-            LINKS, link_id, lambda link: msgspec.structs.replace(link, paused=paused)
-        )
-
-    def check_named(self, state: SharingState, link_id: str) -> None:
-        """Raises NotFound unless the own rules of the resource name the link."""
-        iri = self.agent_of(link_id)
-        named = any(
-            each.grantee.iri == iri and each.inherited_from is None for each in state.access.entries
-        )
-        if not named:
+        """Let a link of the resource open nothing for a while, or again. Raises NotFound,
+        StorageError, Overloaded."""
+        stored = await self.of_resource(state.access.resource, link_id)
+        if stored is None:
             raise NotFound
+        link = msgspec.structs.replace(stored.value, paused=paused)
+        await self.records.commit([LINKS.replace(stored, link)], [stored.unchanged])
 
     async def _make_room(self, pod: ResourcePath) -> None:
         """Remove the records of links that open nothing any more, if there are many. Raises
