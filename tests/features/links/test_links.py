@@ -405,6 +405,42 @@ async def test_a_link_follows_its_resource(server: Server, owner: Owner) -> None
     assert (await visitor.get()).status == 404
 
 
+async def test_a_link_leads_nowhere_else_whatever_rules_name_it(
+    server: Server, owner: Owner
+) -> None:
+    visitor = await visit(server, await owner.link())
+    [link] = await owner.ids()
+    for number in range(12):
+        other = f"/alice/a{number}/"
+        await server.alice.put(other + "bait.txt", "bait", "text/plain")
+        await name_link(server.alice, server.alice_web_id, other, link)
+    assert "a.txt" in (await visitor.get()).text
+    for source, destination in ((FOLDER, "/alice/z/"), ("/alice/z/", "/alice/a0/z/")):
+        moved = {"Destination": f"http://localhost:3000{destination}"}
+        assert (await server.alice.request("MOVE", source, headers=moved)).status == 201
+        page = (await visitor.get()).text
+        assert "a.txt" in page
+        assert "bait" not in page
+    await server.put_acl("/alice/a0/z/")
+    assert (await visitor.get()).status == 404
+
+
+async def test_the_link_of_a_document_and_those_below_a_folder_are_moved(
+    server: Server, owner: Owner
+) -> None:
+    first = await visit(server, await owner.link(FOLDER + "a.txt"))
+    second = await visit(server, await owner.link(FOLDER + "sub/b.txt"))
+    for source, destination in (
+        (FOLDER + "a.txt", FOLDER + "c.txt"),
+        (FOLDER + "sub/", FOLDER + "below/"),
+        (FOLDER, "/alice/pictures/"),
+    ):
+        moved = {"Destination": f"http://localhost:3000{destination}"}
+        assert (await server.alice.request("MOVE", source, headers=moved)).status == 201
+    assert (await first.get("", "raw")).text == "one"
+    assert (await second.get("", "raw")).text == "two"
+
+
 async def test_a_copy_is_not_shared(server: Server, owner: Owner) -> None:
     visitor = await visit(server, await owner.link())
     headers = {"Destination": "http://localhost:3000/alice/a-copy/"}

@@ -74,12 +74,12 @@ def granted(rules: Rules, path: str, who: set[str]) -> set[str]:
 def expected(rules: Rules, path: str, link: SharingLink, *, is_over: bool) -> set[str]:
     """What the agent of the link may do, as one would say it."""
     public = granted(rules, path, {EVERYONE})
-    named = sorted(
+    named = {
         subject for subject, every in rules.items() if any(each.who == iri(LINK) for each in every)
-    )
-    if is_over or link.paused or not named:
+    }
+    place = link.path
+    if is_over or link.paused or place not in named:
         return public
-    place = link.path if link.path in named else min(named, key=lambda each: f"{each}.acl")
     covers = path == place or (
         place.endswith("/") and path.startswith(place) and link.kind != "add"
     )
