@@ -199,6 +199,22 @@ async def test_guesses_are_limited_for_each_link_and_address(server: Server, own
     assert "a.txt" in page.text
 
 
+async def test_the_eleventh_guess_is_not_compared_even_if_all_are_sent_at_once(
+    server: Server, owner: Owner
+) -> None:
+    url = await owner.link(password="open sesame")
+    visitors = [await visit(server, url, peer="198.51.100.1") for _ in range(20)]
+    guesses = ["x"] * 19 + ["open sesame"]
+    pages = await asyncio.gather(
+        *(
+            each.browser.send(each.page, each.at("open"), password=guess)
+            for each, guess in zip(visitors, guesses, strict=True)
+        )
+    )
+    assert sorted(each.status for each in pages) == [403] * 10 + [429] * 10
+    assert pages[-1].status == 429
+
+
 async def test_a_number_of_uses(server: Server, owner: Owner) -> None:
     url = await owner.link(uses="2")
     for _ in range(3):  # what a messenger does to show a preview uses nothing up

@@ -73,7 +73,7 @@ ROWS: Final = 500
 """How many members one page of a folder lists."""
 GUESSES: Final = 10
 GUESSES_PERIOD_S: Final = 900
-"""How many wrong passwords one address may try for one link in this time."""
+"""How many passwords, right or wrong, one address may try for one link in this time."""
 OPENINGS_PER_MINUTE: Final = 60
 """How often one address may open one link."""
 _PENDING: Final = "secret."
@@ -253,24 +253,16 @@ class LinkPages:
     async def _is_right(
         self, page: PageRequest, found: OpenLink, password_hash: str, password: str
     ) -> bool:
-        """Raises RateLimited for an address that has guessed wrong too often at this link."""
+        """Raises RateLimited for an address that has tried too often at this link."""
         network = address_key(page.request.client_address)
+        # Counted first, so that guesses that are sent at once get no more answers than others.
         key = f"sharing-link-password:{found.link_id}:{network}"
-        records = self.links.records
-        wait_s = await records.store.wait_s(
-            key, capacity=GUESSES, per_s=GUESSES / GUESSES_PERIOD_S, now_ms=records.now_ms()
-        )
-        if wait_s is not None:
-            raise RateLimited(retry_after_s=wait_s)
-        normal = normalized_password(password)
-        checked = PasswordCheck.WRONG
-        if normal is not None:
-            checked = await self.passwords.verify(password_hash, normal, network=network)
-        if checked is not PasswordCheck.WRONG:
-            return True
-        # Many guesses that are sent at once get no more answers than others.
         await self._take(key, GUESSES, GUESSES_PERIOD_S)
-        return False
+        normal = normalized_password(password)
+        if normal is None:
+            return False
+        checked = await self.passwords.verify(password_hash, normal, network=network)
+        return checked is not PasswordCheck.WRONG
 
     async def _visit(self, page: PageRequest, found: OpenLink) -> Response:
         """Begin a visit. Raises UsedUp, RateLimited."""
