@@ -54,6 +54,38 @@ async def test_what_is_elsewhere_or_has_other_rules_is_not_shown(
     assert (await visitor.browser.get(with_path)).status == 400
 
 
+async def test_no_page_names_the_link_or_leads_elsewhere(server: Server, owner: Owner) -> None:
+    visitor = await visit(server, await owner.link(kind="edit", name="printer of Alice"))
+    token = csrf_token_of_form(visitor.page)
+    pages = [
+        await visitor.get("", "nothing"),
+        await visitor.get("sub", "raw"),
+        await visitor.get("sub", "view"),
+        await visitor.upload(("n.txt", b"n"), action="nothing", token=token),
+        await visitor.upload(("n.txt", b"n"), token="0" * 32),
+        await visitor.browser.post(visitor.at("save", "a.txt"), {"csrf_token": "0" * 32}),
+    ]
+    assert [each.status for each in pages] == [404, 404, 404, 404, 403, 403]
+    for each in pages:
+        assert "printer of Alice" not in each.text
+        assert "/.links/at/" in each.path
+
+
+async def test_a_visitor_does_not_learn_the_quota(start: Start, clock: FakeClock) -> None:
+    server = await start(clock=clock, quota_bytes=500_000)
+    for name in ("a.txt", "b.txt"):
+        await server.alice.put(FOLDER + name, "x" * 100_000, "text/plain")
+    owner = Owner(await sign_in_by_token(server, server.alice))
+    visitor = await visit(server, await owner.link(kind="edit"))
+    token = csrf_token_of_form(visitor.page)
+    big = ("n.txt", b"n" * 400_000)
+    for action, rest in (("add", ""), ("replace", "a.txt")):
+        page = await visitor.upload(big, action=action, rest=rest, token=token)
+        assert "There is no room left" in page.text
+        for text in ("quota", "500", " of its"):
+            assert text not in page.text, action
+
+
 async def test_a_link_to_view_changes_nothing(server: Server, owner: Owner) -> None:
     visitor = await visit(server, await owner.link())
     assert 'type="file"' not in visitor.page.text

@@ -20,6 +20,7 @@ from podstead.core.errors import (
     NotAuthenticated,
     NotFound,
     PreconditionFailed,
+    QuotaExceeded,
     RateLimited,
     RequestRefused,
 )
@@ -202,10 +203,10 @@ class LinkPages:
             if place.action == _VIEW:
                 return await self._shown(page, place, link, target)
             if place.action == _RAW and link.kind != ADD:
-                return await self.raw.send(page, target)
-        except _GONE as error:
-            return self._problem(page, error)
-        raise NotFound(WebCodes.NO_SUCH_PAGE)
+                return await self.raw.send(page, target, leads_on=False)
+            raise NotFound
+        except RequestRefused as error:
+            return self._refused(page, error)
 
     @route(AT + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
@@ -223,9 +224,9 @@ class LinkPages:
                 return await self._saved(page, place, link, target)
             if place.action == _REPLACE and link.kind == EDIT:
                 return await self._replaced(page, place, target)
-        except _GONE as error:
-            return self._problem(page, error)
-        raise NotFound(WebCodes.NO_SUCH_PAGE)
+            raise NotFound
+        except RequestRefused as error:
+            return self._refused(page, error)
 
     # Opening
 
@@ -297,6 +298,15 @@ class LinkPages:
             offers_sign_in=False,
             is_link=error is None or isinstance(error, NotAuthenticated),
         )
+
+    def _refused(self, page: PageRequest, error: RequestRefused) -> Response:
+        """Raises all but what a page of the link says."""
+        if isinstance(error, _GONE):
+            return self._problem(page, error)
+        page.person = None  # other pages about refusals name the person who is signed in
+        if isinstance(error, QuotaExceeded):
+            raise Conflict(_("There is no room left")) from error
+        raise error
 
     def _rechecked(self, page: PageRequest) -> RecheckedBody:
         request = page.request
@@ -401,7 +411,9 @@ class LinkPages:
             except NotAuthenticated:
                 raise
             except RequestRefused as error:
-                ended.append((part.filename or "", refusal_text(error)))
+                no_room = isinstance(error, QuotaExceeded)  # its text tells the quota
+                text = _("There is no room left") if no_room else refusal_text(error)
+                ended.append((part.filename or "", text))
             else:
                 ended.append((part.filename or "", ""))
         return await self._shown(page, place, link, target, added=ended)
