@@ -86,6 +86,16 @@ async def test_a_visitor_does_not_learn_the_quota(start: Start, clock: FakeClock
             assert text not in page.text, action
 
 
+async def test_a_visitor_is_nobody_who_is_signed_in(server: Server, owner: Owner) -> None:
+    await server.put_acl(FOLDER + "a.txt", ("acl:agentClass acl:AuthenticatedAgent", "Read"))
+    assert (await server.bob.get(FOLDER + "a.txt")).status == 200
+    visitor = await visit(server, await owner.link())
+    for action in ("view", "raw"):
+        assert (await visitor.get("a.txt", action)).status == 403
+    await server.put_acl(FOLDER + "a.txt", ("acl:agentClass foaf:Agent", "Read"))
+    assert (await visitor.get("a.txt", "raw")).text == "one"
+
+
 async def test_a_link_to_view_changes_nothing(server: Server, owner: Owner) -> None:
     visitor = await visit(server, await owner.link())
     assert 'type="file"' not in visitor.page.text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from podstead.app.services import Services
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
-from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.core.identity import Identity
 from podstead.features.links.sharing_links import LINKS, OpenLink, SharingLink, SharingLinks
 from podstead.storage.record_store import Versioned
 from podstead.storage.sqlite import SqliteStore
@@ -83,7 +83,7 @@ def expected(rules: Rules, path: str, link: SharingLink, *, is_over: bool) -> se
     covers = path == place or (
         place.endswith("/") and path.startswith(place) and link.kind != "add"
     )
-    modes = granted(rules, path, {EVERYONE, SIGNED_IN, iri(LINK)})
+    modes = granted(rules, path, {EVERYONE, iri(LINK)})
     return public | (modes & ALLOWED[link.kind] if covers else set())
 
 
@@ -140,4 +140,4 @@ def _identity(links: SharingLinks, stored: Versioned[SharingLink] | None) -> Ide
     """The agent as it was when the link was still good for all."""
     assert stored is not None
     found = OpenLink(LINK, stored.value, ResourcePath("/alice/"), "/alice/", None, stored.unchanged)
-    return Identity(links.agent_of(LINK), AuthenticationMethod.FEATURE, limit=found)
+    return links.identity_of(found)

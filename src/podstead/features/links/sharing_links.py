@@ -181,6 +181,7 @@ class SharingLinks:
             self.agent_of(found.link_id),
             AuthenticationMethod.FEATURE,
             expires_at_s=found.ends_s,
+            is_authenticated_agent=False,
             limit=found,
         )
 
@@ -231,8 +232,8 @@ class SharingLinks:
         subject: ResourcePath,
         snapshot: Snapshot,
     ) -> Ceiling | None:
-        """What the link allows at this moment, whatever rules name its agent or let in everybody
-        who is signed in. Raises StorageError."""
+        """What the link allows at this moment, whatever rules name its agent. Raises
+        StorageError."""
         del origin, snapshot
         if not isinstance(agent_.limit, OpenLink):
             return None
