@@ -50,6 +50,9 @@ class Identity:
     (:mod:`podstead.resources.identity_changes`): they are the agent's own, or the token of an
     application that was granted :data:`IDENTITY_SCOPE`.
 
+    ``is_authenticated_agent`` is whether rules for anyone who is signed in apply as well
+    (``acl:AuthenticatedAgent``), and not only those that name the agent.
+
     ``limit`` is what a feature has stored about the credentials and restricts access by, ``None``
     if there is no such thing.
     """
@@ -65,6 +68,7 @@ class Identity:
     nostr_key: str | None = None
     content_digest: bytes | None = None
     may_state_identity: bool = False
+    is_authenticated_agent: bool = True
     limit: Hashable | None = None
 
     @property

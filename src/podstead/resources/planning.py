@@ -340,9 +340,15 @@ class ContainerHook(Protocol):
         """The record changes for deleting a container: one that is created later at the path must
         not get the records of the first one."""
 
-    async def of_move(self, containers: Sequence[ResourcePath]) -> Sequence[Precondition]:
-        """The preconditions under which these containers of one storage can be moved. Raises
-        Conflict if they cannot, StorageError."""
+    async def of_move(
+        self,
+        source: ResourcePath,
+        destination: ResourcePath,
+        containers: Sequence[ResourcePath],
+    ) -> Changes[None]:
+        """The record changes for moving a resource, and the preconditions under which that can be
+        done; ``containers`` are those that are moved with it. Raises Conflict if it cannot be
+        done, StorageError."""
 
     async def of_renaming(
         self,

@@ -59,6 +59,7 @@ from podstead.storage.records import (
     Metadata,
     Precondition,
     QuotaLevel,
+    Record,
     ResourceKind,
     Write,
 )
@@ -144,11 +145,11 @@ class Trees:
             await self._check_slash(request, TargetState(transfer.source, state))
             if is_container(destination) and not is_container(transfer.source):
                 raise Conflict(ResourceCodes.SLASH_OF_DOCUMENT)
-            preconditions = await self._admit_transfer(request, transfer, state)
+            preconditions, records = await self._admit_transfer(request, transfer, state)
             planned = await self._planner.plan_transfer(
                 request, transfer, state, self._context.new_version()
             )
-            return planned.with_preconditions(preconditions)
+            return planned.with_more(preconditions, records)
 
         write, nearly_full = await self._commit(request, attempt)
         result = Result.CREATED if write.puts[0].creates else Result.CHANGED
@@ -163,7 +164,7 @@ class Trees:
             state = TreeState(tree, await self._read(tree))
             preconditions = await self._admit_deletion(request, tree, state)
             planned = await self._planner.plan_deletion(request, state, self._context.new_version())
-            return planned.with_preconditions(preconditions)
+            return planned.with_more(preconditions)
 
         async with self._semaphores.of(request.agent):
             await self._commit(request, attempt)
@@ -225,10 +226,10 @@ class Trees:
 
     async def _admit_transfer(
         self, request: ResourceRequest, transfer: TreeTransfer, state: TreeState
-    ) -> list[Precondition]:
+    ) -> tuple[list[Precondition], list[Record]]:
         """Authorize a transfer and check everything that does not need content.
 
-        Returns the preconditions of the decisions.
+        Returns the preconditions of the decisions, and the records of hooks.
         """
         source = transfer.source
         required = modes.for_read(source)
@@ -238,11 +239,14 @@ class Trees:
         preconditions = await self._require(request, _requirements(transfer, state), state)
         _check_conditions(request, TargetState(source, state))
         _check_destination(request, transfer, state)
+        records: list[Record] = []
         if transfer.moves:
             containers = [container.path for container in state.containers]
             for hook in self._context.container_hooks:
-                preconditions += await hook.of_move(containers)
-        return preconditions
+                changes = await hook.of_move(source, transfer.destination, containers)
+                preconditions += changes.preconditions
+                records += changes.records
+        return preconditions, records
 
     async def _check_slash(self, request: ResourceRequest, source: TargetState) -> None:
         variant = source.slash_variant

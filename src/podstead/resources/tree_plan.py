@@ -62,10 +62,13 @@ class PlannedTree(msgspec.Struct, frozen=True):
     write: Write
     staged: tuple[StagedBlob, ...] = ()
 
-    def with_preconditions(self, preconditions: Sequence[Precondition]) -> PlannedTree:
-        """The same with further preconditions."""
-        every = dict.fromkeys((*self.write.preconditions, *preconditions))
-        return PlannedTree(replace(self.write, preconditions=tuple(every)), self.staged)
+    def with_more(
+        self, preconditions: Sequence[Precondition], records: Sequence[Record] = ()
+    ) -> PlannedTree:
+        """The same with further preconditions and records."""
+        every = tuple(dict.fromkeys((*self.write.preconditions, *preconditions)))
+        write = replace(self.write, preconditions=every, records=(*self.write.records, *records))
+        return PlannedTree(write, self.staged)
 
 
 class _NewContent(msgspec.Struct, frozen=True):

@@ -430,6 +430,8 @@ class Gate:
                 effective.cacheable,
                 until_ms=effective.until_ms,
             )
+        if not agent.is_authenticated_agent:
+            effective = replace(effective, rules=replace(rules, authenticated=rules.public))
         names = _names(agent.iri, agent.aliases)
         memberships = NO_MEMBERSHIPS
         if rules.groups:

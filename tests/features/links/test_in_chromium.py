@@ -49,7 +49,9 @@ def token_of(provider: ServerProcess, person: Account) -> str:
 
 def new_link(page: Page, provider: ServerProcess, path: str, kind: str, password: str = "") -> str:
     page.goto(f"{provider.base_url}/.pages/share{path}")
-    page.get_by_text("Make a link", exact=True).click()
+    summary = page.get_by_text("Make a link", exact=True)
+    expect(summary).to_have_css("cursor", "pointer")
+    summary.click()
     page.get_by_label("Name, such as").fill("for the printer")
     page.get_by_label("What it lets people do").select_option(kind)
     page.locator("#link-until").fill("2100-01-01")

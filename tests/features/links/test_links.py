@@ -8,7 +8,8 @@ import re
 import pytest
 
 from podstead.config import Settings
-from tests.support.application import Server, Start
+from tests.support.application import Server, Start, acl_turtle
+from tests.support.asgi import Client
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
 from tests.support.pod_pages import csrf_token_of, sign_in_by_token
@@ -51,6 +52,48 @@ async def test_what_is_elsewhere_or_has_other_rules_is_not_shown(
             assert "closed</" not in page.text
     with_path = visitor.at("view", "").removesuffix("/") + "//alice/secret.txt"
     assert (await visitor.browser.get(with_path)).status == 400
+
+
+async def test_no_page_names_the_link_or_leads_elsewhere(server: Server, owner: Owner) -> None:
+    visitor = await visit(server, await owner.link(kind="edit", name="printer of Alice"))
+    token = csrf_token_of_form(visitor.page)
+    pages = [
+        await visitor.get("", "nothing"),
+        await visitor.get("sub", "raw"),
+        await visitor.get("sub", "view"),
+        await visitor.upload(("n.txt", b"n"), action="nothing", token=token),
+        await visitor.upload(("n.txt", b"n"), token="0" * 32),
+        await visitor.browser.post(visitor.at("save", "a.txt"), {"csrf_token": "0" * 32}),
+    ]
+    assert [each.status for each in pages] == [404, 404, 404, 404, 403, 403]
+    for each in pages:
+        assert "printer of Alice" not in each.text
+        assert "/.links/at/" in each.path
+
+
+async def test_a_visitor_does_not_learn_the_quota(start: Start, clock: FakeClock) -> None:
+    server = await start(clock=clock, quota_bytes=500_000)
+    for name in ("a.txt", "b.txt"):
+        await server.alice.put(FOLDER + name, "x" * 100_000, "text/plain")
+    owner = Owner(await sign_in_by_token(server, server.alice))
+    visitor = await visit(server, await owner.link(kind="edit"))
+    token = csrf_token_of_form(visitor.page)
+    big = ("n.txt", b"n" * 400_000)
+    for action, rest in (("add", ""), ("replace", "a.txt")):
+        page = await visitor.upload(big, action=action, rest=rest, token=token)
+        assert "There is no room left" in page.text
+        for text in ("quota", "500", " of its"):
+            assert text not in page.text, action
+
+
+async def test_a_visitor_is_nobody_who_is_signed_in(server: Server, owner: Owner) -> None:
+    await server.put_acl(FOLDER + "a.txt", ("acl:agentClass acl:AuthenticatedAgent", "Read"))
+    assert (await server.bob.get(FOLDER + "a.txt")).status == 200
+    visitor = await visit(server, await owner.link())
+    for action in ("view", "raw"):
+        assert (await visitor.get("a.txt", action)).status == 403
+    await server.put_acl(FOLDER + "a.txt", ("acl:agentClass foaf:Agent", "Read"))
+    assert (await visitor.get("a.txt", "raw")).text == "one"
 
 
 async def test_a_link_to_view_changes_nothing(server: Server, owner: Owner) -> None:
@@ -198,6 +241,22 @@ async def test_guesses_are_limited_for_each_link_and_address(server: Server, own
     assert "a.txt" in page.text
 
 
+async def test_the_eleventh_guess_is_not_compared_even_if_all_are_sent_at_once(
+    server: Server, owner: Owner
+) -> None:
+    url = await owner.link(password="open sesame")
+    visitors = [await visit(server, url, peer="198.51.100.1") for _ in range(20)]
+    guesses = ["x"] * 19 + ["open sesame"]
+    pages = await asyncio.gather(
+        *(
+            each.browser.send(each.page, each.at("open"), password=guess)
+            for each, guess in zip(visitors, guesses, strict=True)
+        )
+    )
+    assert sorted(each.status for each in pages) == [403] * 10 + [429] * 10
+    assert pages[-1].status == 429
+
+
 async def test_a_number_of_uses(server: Server, owner: Owner) -> None:
     url = await owner.link(uses="2")
     for _ in range(3):  # what a messenger does to show a preview uses nothing up
@@ -316,6 +375,53 @@ async def test_only_those_who_have_control_make_and_end_links(server: Server, ow
     assert (await visit(server, url)).page.status == 200
 
 
+async def test_naming_a_link_in_rules_of_ones_own_gives_no_power_over_it(
+    server: Server, owner: Owner
+) -> None:
+    url = await owner.link(name="printer of Alice", until="2027-02-01", uses="3")
+    [link] = await owner.ids()
+    other = "/bob/x/"
+    await server.bob.put(other + "y.txt", "y", "text/plain")
+    await name_link(server.bob, server.bob_web_id, other, link)
+    bob = Owner(await sign_in_by_token(server, server.bob))
+    page = await bob.browser.get(SHARE + other)
+    for text in ("printer of Alice", "until", "Opened", "Never opened", ">View<"):
+        assert text not in page.text.split("Links</h2>")[1].split("<details")[0], text
+    for change in ("pause", "resume"):
+        assert (await bob.asks(other, change=change, link=link)).status == 404
+    await owner.changes("pause")
+    assert (await bob.asks(other, change="resume", link=link)).status == 404
+    assert (await visit(server, url)).page.status == 404
+    await owner.changes("resume")
+    # What can be removed is the rule.
+    assert (await bob.asks(other, change="end", link=link)).status == 200
+    assert await bob.ids(other) == []
+    assert (await visit(server, url)).page.status == 200
+    assert "printer of Alice" in (await owner.browser.get(SHARE + FOLDER)).text
+
+
+async def test_nor_does_naming_it_elsewhere_in_the_pod(server: Server, owner: Owner) -> None:
+    url = await owner.link(kind="edit", name="printer of Alice")
+    [link] = await owner.ids()
+    other = "/alice/x/"
+    await server.alice.put(other + "y.txt", "y", "text/plain")
+    await name_link(server.alice, server.alice_web_id, other, link)
+    assert "printer of Alice" not in (await owner.browser.get(SHARE + other)).text
+    assert (await owner.asks(other, change="pause", link=link)).status == 404
+    assert (await owner.asks(other, change="end", link=link)).status == 200
+    assert "a.txt" in (await visit(server, url)).page.text
+
+
+async def name_link(client: Client, web_id: str, resource: str, link: str) -> None:
+    """Have the rules of a resource name the agent of a link, beside the owner."""
+    rules = (
+        (f"acl:agent <{web_id}>", "+Read +Write +Control"),
+        (f"acl:agent <http://localhost:3000/.links/{link}#it>", "Read"),
+    )
+    turtle = acl_turtle(resource, *rules, owner=False)
+    assert (await client.put(f"{resource}.acl", turtle, "text/turtle")).status < 300
+
+
 async def test_a_visit_of_one_link_is_none_of_another(server: Server, owner: Owner) -> None:
     await server.alice.put("/alice/other/x.txt", "x", "text/plain")
     first = await visit(server, await owner.link())
@@ -355,6 +461,42 @@ async def test_a_link_follows_its_resource(server: Server, owner: Owner) -> None
     await server.alice.put("/alice/pictures/a.txt", "again", "text/plain")
     await server.alice.put(FOLDER + "a.txt", "again", "text/plain")
     assert (await visitor.get()).status == 404
+
+
+async def test_a_link_leads_nowhere_else_whatever_rules_name_it(
+    server: Server, owner: Owner
+) -> None:
+    visitor = await visit(server, await owner.link())
+    [link] = await owner.ids()
+    for number in range(12):
+        other = f"/alice/a{number}/"
+        await server.alice.put(other + "bait.txt", "bait", "text/plain")
+        await name_link(server.alice, server.alice_web_id, other, link)
+    assert "a.txt" in (await visitor.get()).text
+    for source, destination in ((FOLDER, "/alice/z/"), ("/alice/z/", "/alice/a0/z/")):
+        moved = {"Destination": f"http://localhost:3000{destination}"}
+        assert (await server.alice.request("MOVE", source, headers=moved)).status == 201
+        page = (await visitor.get()).text
+        assert "a.txt" in page
+        assert "bait" not in page
+    await server.put_acl("/alice/a0/z/")
+    assert (await visitor.get()).status == 404
+
+
+async def test_the_link_of_a_document_and_those_below_a_folder_are_moved(
+    server: Server, owner: Owner
+) -> None:
+    first = await visit(server, await owner.link(FOLDER + "a.txt"))
+    second = await visit(server, await owner.link(FOLDER + "sub/b.txt"))
+    for source, destination in (
+        (FOLDER + "a.txt", FOLDER + "c.txt"),
+        (FOLDER + "sub/", FOLDER + "below/"),
+        (FOLDER, "/alice/pictures/"),
+    ):
+        moved = {"Destination": f"http://localhost:3000{destination}"}
+        assert (await server.alice.request("MOVE", source, headers=moved)).status == 201
+    assert (await first.get("", "raw")).text == "one"
+    assert (await second.get("", "raw")).text == "two"
 
 
 async def test_a_copy_is_not_shared(server: Server, owner: Owner) -> None:

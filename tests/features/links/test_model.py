@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from podstead.app.services import Services
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
-from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.core.identity import Identity
 from podstead.features.links.sharing_links import LINKS, OpenLink, SharingLink, SharingLinks
 from podstead.storage.record_store import Versioned
 from podstead.storage.sqlite import SqliteStore
@@ -74,16 +74,16 @@ def granted(rules: Rules, path: str, who: set[str]) -> set[str]:
 def expected(rules: Rules, path: str, link: SharingLink, *, is_over: bool) -> set[str]:
     """What the agent of the link may do, as one would say it."""
     public = granted(rules, path, {EVERYONE})
-    named = sorted(
+    named = {
         subject for subject, every in rules.items() if any(each.who == iri(LINK) for each in every)
-    )
-    if is_over or link.paused or not named:
+    }
+    place = link.path
+    if is_over or link.paused or place not in named:
         return public
-    place = link.path if link.path in named else min(named, key=lambda each: f"{each}.acl")
     covers = path == place or (
         place.endswith("/") and path.startswith(place) and link.kind != "add"
     )
-    modes = granted(rules, path, {EVERYONE, SIGNED_IN, iri(LINK)})
+    modes = granted(rules, path, {EVERYONE, iri(LINK)})
     return public | (modes & ALLOWED[link.kind] if covers else set())
 
 
@@ -140,4 +140,4 @@ def _identity(links: SharingLinks, stored: Versioned[SharingLink] | None) -> Ide
     """The agent as it was when the link was still good for all."""
     assert stored is not None
     found = OpenLink(LINK, stored.value, ResourcePath("/alice/"), "/alice/", None, stored.unchanged)
-    return Identity(links.agent_of(LINK), AuthenticationMethod.FEATURE, limit=found)
+    return links.identity_of(found)

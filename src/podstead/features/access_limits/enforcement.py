@@ -262,10 +262,15 @@ class RenamedLimits:
         """The rules of a pod end with it."""
         return [POD_RULES.drop(container)] if storage_root(container) == container else ()
 
-    async def of_move(self, containers: Sequence[ResourcePath]) -> Sequence[Precondition]:
+    async def of_move(
+        self,
+        source: ResourcePath,
+        destination: ResourcePath,
+        containers: Sequence[ResourcePath],
+    ) -> Changes[None]:
         """Nothing: a limit stays with the path that the person chose."""
-        del containers
-        return ()
+        del source, destination, containers
+        return Changes(None)
 
     async def of_renaming(
         self,

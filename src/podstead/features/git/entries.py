@@ -89,18 +89,23 @@ class RepositoryRecords:
         """Remove the repository of a container, if it has one."""
         return (DropEntry(repository_of(container)),)
 
-    async def of_move(self, containers: Sequence[ResourcePath]) -> Sequence[Precondition]:
+    async def of_move(
+        self,
+        source: ResourcePath,
+        destination: ResourcePath,
+        containers: Sequence[ResourcePath],
+    ) -> Changes[None]:
         """Refuse to move a container that is a repository: a push that is in progress belongs to
         the container at its present URL."""
+        del destination
         store, now_ms = self._records.store, self._records.now_ms()
         entries = [repository_of(container) for container in containers]
         # Most storages have no repository at all.
-        storage = storage_root(containers[0]) if containers else None
-        some = await store.list_entries(KIND, owner=storage, limit=1, now_ms=now_ms)
+        some = await store.list_entries(KIND, owner=storage_root(source), limit=1, now_ms=now_ms)
         for entry in entries if some else ():
             if await store.read_entry(entry, now_ms=now_ms) is not None:
                 raise Conflict(GitCodes.CONTAINS_REPOSITORY)
-        return [NoEntry(entry) for entry in entries]
+        return Changes(None, (), [NoEntry(entry) for entry in entries])
 
     async def of_renaming(
         self,

@@ -12,14 +12,13 @@ from typing import Final
 from podstead.app.adapters.passwords import Argon2Passwords
 from podstead.app.services import Services
 from podstead.core.errors import BadRequest
-from podstead.core.identifiers import is_container
+from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features import WorkerFeature
 from podstead.features.links import LinkSettings
 from podstead.features.links.sharing_links import (
     ADD,
     DAY_S,
     EDIT,
-    LINKS,
     MAX_NAME_CHARACTERS,
     MAX_USES,
     MODES,
@@ -95,7 +94,10 @@ class LinksSection:
         kinds = [(kind, _(text)) for kind, text in KINDS.items()]
         max_days = self._links.max_days
         return {
-            "links": [await self._shown(each) for each in dict.fromkeys(filter(None, named))],
+            "links": [
+                await self._shown(state.access.inherited_from or target, each)
+                for each in dict.fromkeys(filter(None, named))
+            ],
             "action": MANAGE + target,
             "kinds": kinds if is_container(target) else kinds[:2],
             "inherited_from": state.access.inherited_from,
@@ -103,11 +105,12 @@ class LinksSection:
             "last_day": _day(self._links.records.now_s() + max_days * DAY_S),
         }
 
-    async def _shown(self, link_id: str) -> ShownLink:
+    async def _shown(self, resource: ResourcePath, link_id: str) -> ShownLink:
         records = self._links.records
-        stored, uses = await records.read(LINKS, link_id), await records.read(USES, link_id)
-        if stored is None:  # only a rule is left of it
+        stored = await self._links.of_resource(resource, link_id)
+        if stored is None:  # there is only a rule
             return ShownLink(link_id, has_ended=True)
+        uses = await records.read(USES, link_id)
         link, ends_s = stored.value, self._links.end_of(stored.value)
         return ShownLink(
             link_id,

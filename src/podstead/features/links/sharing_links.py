@@ -2,9 +2,9 @@
 
 The secret of a link is in its address only. Its SHA-256 is the public ID of the link, the key of
 its record, and part of the IRI of its agent, which an ordinary rule of an ACL names. The record
-says what applies besides: an end, a number of uses, a password. Which resource the link is for
-follows from the index over access rules, so the link follows a resource that is moved, and opens
-nothing once the rule is gone.
+says what applies besides: an end, a number of uses, a password. It
+has the path of the resource, follows when that is moved, and opens nothing once its rules no longer
+name the link. What other rules name it makes no difference.
 
 Whoever opens a link gets a visit: a value that only this server can make, in a cookie of the link.
 Nothing is stored for a visit. The link itself is read again for each request and each decision.
@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 
 from podstead.core.errors import Conflict, NotFound
-from podstead.core.identifiers import ResourcePath, is_container, storage_root, subject_of
+from podstead.core.identifiers import ResourcePath, acl_of, is_container, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.resources.sharing.documents import Edit
 from podstead.resources.sharing.service import SharingService, SharingState
@@ -67,11 +67,8 @@ _NONCE_BYTES: Final = 8
 
 
 class SharingLink(msgspec.Struct, frozen=True):
-    """A link. Its key is its public ID, and the root of the pod its owner. Times are Unix seconds.
-
-    ``path`` is that of the resource when the link was made. It decides only if the rules of several
-    resources name the link, as they do when somebody copied them.
-    """
+    """A link for the resource at ``path``. Its key is its public ID, and the root of the pod its
+    owner. Times are Unix seconds."""
 
     path: str
     kind: str
@@ -165,22 +162,16 @@ class SharingLinks:
         ends_s = self.end_of(stored.value)
         if ends_s is not None and ends_s <= self.records.now_s():
             return None
-        path = await self._path_of(stored)
-        if path is None:
+        if not await self._has_rule(stored):
             return None
+        path = ResourcePath(stored.value.path)
         return OpenLink(link_id, stored.value, path, stored.owner, ends_s, stored.unchanged)
 
-    async def _path_of(self, stored: Versioned[SharingLink]) -> ResourcePath | None:
-        """The resource of the pod whose rules name the link."""
-        prefix = agent_prefix(self.agent_of(stored.key)) + (stored.owner or "")
-        store, now_ms = self.records.store, self.records.now_ms()
-        page = await MENTIONS.page(store, after=prefix, now_ms=now_ms, limit=10)
-        start = len(prefix) - len(stored.owner or "")
-        acls = [each.key[start:] for each in page if each.key.startswith(prefix)]
-        subjects = [subject_of(ResourcePath(each)) for each in acls]
-        if stored.value.path in subjects:
-            return ResourcePath(stored.value.path)
-        return subjects[0] if subjects else None
+    async def _has_rule(self, stored: Versioned[SharingLink]) -> bool:
+        """Whether the rules of the link's resource name it."""
+        acl = acl_of(ResourcePath(stored.value.path))
+        key = agent_prefix(self.agent_of(stored.key)) + acl
+        return await self.records.read(MENTIONS, key) is not None
 
     # Opening
 
@@ -190,6 +181,7 @@ class SharingLinks:
             self.agent_of(found.link_id),
             AuthenticationMethod.FEATURE,
             expires_at_s=found.ends_s,
+            is_authenticated_agent=False,
             limit=found,
         )
 
@@ -240,8 +232,8 @@ class SharingLinks:
         subject: ResourcePath,
         snapshot: Snapshot,
     ) -> Ceiling | None:
-        """What the link allows at this moment, whatever rules name its agent or let in everybody
-        who is signed in. Raises StorageError."""
+        """What the link allows at this moment, whatever rules name its agent. Raises
+        StorageError."""
         del origin, snapshot
         if not isinstance(agent_.limit, OpenLink):
             return None
@@ -277,34 +269,41 @@ class SharingLinks:
         await sharing.save(owner, resource, Edit((change,)), state.token, records=[record])
         return secret
 
+    async def of_resource(
+        self, resource: ResourcePath, link_id: str
+    ) -> Versioned[SharingLink] | None:
+        """The record of a link for this resource; ``None`` if it has ended, or is for another
+        resource: anybody who knows its public ID can name its agent in rules of their own. Raises
+        StorageError."""
+        stored = await self.records.read(LINKS, link_id)
+        return None if stored is None or stored.value.path != resource else stored
+
     async def end(
         self, sharing: SharingService, owner: Identity | None, state: SharingState, link_id: str
     ) -> None:
-        """Remove a link and its rule. Raises NotFound if the rules of the resource itself do not
-        name it, and what :meth:`SharingService.save` raises."""
-        self.check_named(state, link_id)
-        resource = state.access.resource
+        """Remove a link and its rule, or only the rule of the resource if the link is for another.
+        Raises NotFound if the rules of the resource itself do not name it, and what
+        :meth:`SharingService.save` raises."""
+        resource, iri = state.access.resource, self.agent_of(link_id)
+        if not any(
+            each.grantee.iri == iri and each.inherited_from is None for each in state.access.entries
+        ):
+            raise NotFound
         inside = NO_MODES if is_container(resource) else None
-        change = AccessChange(agent(self.agent_of(link_id)), NO_MODES, inside)
-        records = [LINKS.drop(link_id), USES.drop(link_id)]
+        change = AccessChange(agent(iri), NO_MODES, inside)
+        records: Sequence[Record] = ()
+        if await self.of_resource(resource, link_id) is not None:
+            records = [LINKS.drop(link_id), USES.drop(link_id)]
         await sharing.save(owner, resource, Edit((change,)), state.token, records=records)
 
     async def pause(self, state: SharingState, link_id: str, *, paused: bool) -> None:
-        """Let a link open nothing for a while, or again. Raises NotFound, StorageError,
-        Overloaded."""
-        self.check_named(state, link_id)
-        await self.records.update(
-            LINKS, link_id, lambda link: msgspec.structs.replace(link, paused=paused)
-        )
-
-    def check_named(self, state: SharingState, link_id: str) -> None:
-        """Raises NotFound unless the own rules of the resource name the link."""
-        iri = self.agent_of(link_id)
-        named = any(
-            each.grantee.iri == iri and each.inherited_from is None for each in state.access.entries
-        )
-        if not named:
+        """Let a link of the resource open nothing for a while, or again. Raises NotFound,
+        StorageError, Overloaded."""
+        stored = await self.of_resource(state.access.resource, link_id)
+        if stored is None:
             raise NotFound
+        link = msgspec.structs.replace(stored.value, paused=paused)
+        await self.records.commit([LINKS.replace(stored, link)], [stored.unchanged])
 
     async def _make_room(self, pod: ResourcePath) -> None:
         """Remove the records of links that open nothing any more, if there are many. Raises
@@ -312,7 +311,7 @@ class SharingLinks:
         stored = await self.records.of_owner(LINKS, pod, limit=MAX_LINKS)
         if len(stored) < MAX_LINKS:
             return
-        unused = [each for each in stored if await self._path_of(each) is None]
+        unused = [each for each in stored if not await self._has_rule(each)]
         if not unused:
             raise TooManyLinks(f"A pod can have at most {MAX_LINKS} links; end some first")
         drops = [kind.drop(each.key) for each in unused for kind in (LINKS, USES)]
@@ -330,8 +329,8 @@ def _signature(key: bytes, link_id: str, text: str) -> str:
 
 
 class LinksOfPods:
-    """Lets the records of links follow a pod that is renamed (:class:`ContainerHook`). They follow
-    other moves by the access rules, and are removed with their pod as what belongs to it."""
+    """Lets the records of links follow what is moved, and a pod that is renamed
+    (:class:`ContainerHook`). They are removed with their pod as what belongs to it."""
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
@@ -339,8 +338,26 @@ class LinksOfPods:
     def of_deletion(self, container: ResourcePath) -> Sequence[Record]:  # noqa: ARG002
         return ()
 
-    async def of_move(self, containers: Sequence[ResourcePath]) -> Sequence[Precondition]:  # noqa: ARG002
-        return ()
+    async def of_move(
+        self,
+        source: ResourcePath,
+        destination: ResourcePath,
+        containers: Sequence[ResourcePath],
+    ) -> Changes[None]:
+        del containers
+        pod = storage_root(source)
+        records: list[Record] = []
+        preconditions: list[Precondition] = []
+        if pod is None or pod != storage_root(destination):
+            return Changes(None)
+        for link in await self._records.of_owner(LINKS, pod):
+            path = link.value.path
+            if path == source or (is_container(source) and path.startswith(source)):
+                moved = destination + path.removeprefix(source)
+                value = msgspec.structs.replace(link.value, path=moved)
+                records.append(LINKS.replace(link, value))
+                preconditions.append(link.unchanged)
+        return Changes(None, records, preconditions)
 
     async def of_renaming(
         self,

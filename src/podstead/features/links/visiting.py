@@ -20,6 +20,7 @@ from podstead.core.errors import (
     NotAuthenticated,
     NotFound,
     PreconditionFailed,
+    QuotaExceeded,
     RateLimited,
     RequestRefused,
 )
@@ -73,7 +74,7 @@ ROWS: Final = 500
 """How many members one page of a folder lists."""
 GUESSES: Final = 10
 GUESSES_PERIOD_S: Final = 900
-"""How many wrong passwords one address may try for one link in this time."""
+"""How many passwords, right or wrong, one address may try for one link in this time."""
 OPENINGS_PER_MINUTE: Final = 60
 """How often one address may open one link."""
 _PENDING: Final = "secret."
@@ -202,10 +203,10 @@ class LinkPages:
             if place.action == _VIEW:
                 return await self._shown(page, place, link, target)
             if place.action == _RAW and link.kind != ADD:
-                return await self.raw.send(page, target)
-        except _GONE as error:
-            return self._problem(page, error)
-        raise NotFound(WebCodes.NO_SUCH_PAGE)
+                return await self.raw.send(page, target, leads_on=False)
+            raise NotFound
+        except RequestRefused as error:
+            return self._refused(page, error)
 
     @route(AT + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
@@ -223,9 +224,9 @@ class LinkPages:
                 return await self._saved(page, place, link, target)
             if place.action == _REPLACE and link.kind == EDIT:
                 return await self._replaced(page, place, target)
-        except _GONE as error:
-            return self._problem(page, error)
-        raise NotFound(WebCodes.NO_SUCH_PAGE)
+            raise NotFound
+        except RequestRefused as error:
+            return self._refused(page, error)
 
     # Opening
 
@@ -253,24 +254,16 @@ class LinkPages:
     async def _is_right(
         self, page: PageRequest, found: OpenLink, password_hash: str, password: str
     ) -> bool:
-        """Raises RateLimited for an address that has guessed wrong too often at this link."""
+        """Raises RateLimited for an address that has tried too often at this link."""
         network = address_key(page.request.client_address)
+        # Counted first, so that guesses that are sent at once get no more answers than others.
         key = f"sharing-link-password:{found.link_id}:{network}"
-        records = self.links.records
-        wait_s = await records.store.wait_s(
-            key, capacity=GUESSES, per_s=GUESSES / GUESSES_PERIOD_S, now_ms=records.now_ms()
-        )
-        if wait_s is not None:
-            raise RateLimited(retry_after_s=wait_s)
-        normal = normalized_password(password)
-        checked = PasswordCheck.WRONG
-        if normal is not None:
-            checked = await self.passwords.verify(password_hash, normal, network=network)
-        if checked is not PasswordCheck.WRONG:
-            return True
-        # Many guesses that are sent at once get no more answers than others.
         await self._take(key, GUESSES, GUESSES_PERIOD_S)
-        return False
+        normal = normalized_password(password)
+        if normal is None:
+            return False
+        checked = await self.passwords.verify(password_hash, normal, network=network)
+        return checked is not PasswordCheck.WRONG
 
     async def _visit(self, page: PageRequest, found: OpenLink) -> Response:
         """Begin a visit. Raises UsedUp, RateLimited."""
@@ -305,6 +298,15 @@ class LinkPages:
             offers_sign_in=False,
             is_link=error is None or isinstance(error, NotAuthenticated),
         )
+
+    def _refused(self, page: PageRequest, error: RequestRefused) -> Response:
+        """Raises all but what a page of the link says."""
+        if isinstance(error, _GONE):
+            return self._problem(page, error)
+        page.person = None  # other pages about refusals name the person who is signed in
+        if isinstance(error, QuotaExceeded):
+            raise Conflict(_("There is no room left")) from error
+        raise error
 
     def _rechecked(self, page: PageRequest) -> RecheckedBody:
         request = page.request
@@ -409,7 +411,9 @@ class LinkPages:
             except NotAuthenticated:
                 raise
             except RequestRefused as error:
-                ended.append((part.filename or "", refusal_text(error)))
+                no_room = isinstance(error, QuotaExceeded)  # its text tells the quota
+                text = _("There is no room left") if no_room else refusal_text(error)
+                ended.append((part.filename or "", text))
             else:
                 ended.append((part.filename or "", ""))
         return await self._shown(page, place, link, target, added=ended)

@@ -51,8 +51,11 @@ class RawContent:
         RangeNotSatisfiable."""
         return await self.send(page, page.target)
 
-    async def send(self, page: PageRequest, target: ResourcePath) -> Response:
-        """The document, to the person of the page; raises as :meth:`get`."""
+    async def send(
+        self, page: PageRequest, target: ResourcePath, *, leads_on: bool = True
+    ) -> Response:
+        """The document, to the person of the page; raises as :meth:`get`. ``leads_on`` is whether
+        the address without a slash of a container is a redirect to that."""
         if is_container(target):
             raise NotFound(WebCodes.NO_CONTENT_OF_CONTAINER)
         asked = operation_of(page.request, None)
@@ -60,6 +63,8 @@ class RawContent:
         request = ResourceRequest(operation, page.identity)
         outcome = await self.resources.handle(request)
         if outcome.result is Result.MOVED and outcome.location is not None:
+            if not leads_on:
+                raise NotFound
             return see_other(raw_url(outcome.location))
         return self._response(page, target, outcome, request)
 
