@@ -32,7 +32,7 @@ from tests.support.server import ServerProcess, run_command, running_server, ser
 pytestmark = pytest.mark.embedded
 
 LONG_AGO_S = 1_600_000_000
-ELSEWHERE = {Code.DATABASE_DAMAGED.value, Code.DISK_LOW.value}
+ELSEWHERE = {Code.DATABASE_DAMAGED.value, Code.DISK_LOW.value, Code.ROWS_ORPHANED.value}
 """The codes that tests of their own are about."""
 
 

@@ -325,6 +325,14 @@ async def test_who_has_waited_long_enough_goes_on(turns: list[FairLock]) -> None
     assert not turns[1].try_acquire()
 
 
+def test_descriptors_are_released_with_the_signals() -> None:
+    open_before = set(os.listdir("/proc/self/fd"))
+    made = ReleaseSignals()
+    assert len(os.listdir("/proc/self/fd")) > len(open_before)
+    del made
+    assert set(os.listdir("/proc/self/fd")) == open_before
+
+
 async def test_who_leaves_the_queue_is_not_called(file: Path, signals: ReleaseSignals) -> None:
     first, second = (FairLock(file, signals=signals) for _ in range(2))
     assert first.try_acquire()

@@ -62,7 +62,7 @@ ACL_READ: Final = ACL + "Read"
 ACL_WRITE: Final = ACL + "Write"
 ACL_APPEND: Final = ACL + "Append"
 ACL_CONTROL: Final = ACL + "Control"
-# The editor's draft of April 2026, section 4.4.
+# Web Access Control, draft 1.1, 4.4.
 ACL_CONDITION: Final = ACL + "condition"
 ACL_CONDITION_CLASS: Final = ACL + "Condition"
 ACL_CLIENT_CONDITION: Final = ACL + "ClientCondition"

@@ -255,7 +255,7 @@ async def test_the_permission_is_requested_in_plain_words_and_given_by_a_tick(
     page = await browser.get(app.request(scope=scopes))
     assert "change who can act as you" in page.text
     assert f'name="{SCOPE}" type="checkbox"' in page.text
-    assert not re.search(r"<input[^>]* checked", page.text)
+    assert not re.search(rf'<input[^>]*name="{SCOPE}"[^>]* checked', page.text)
 
     declined = await app.tokens(await _confirm(browser, page))
     assert declined["scope"] == "openid webid"

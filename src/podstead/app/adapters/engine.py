@@ -69,6 +69,7 @@ def new_store(settings: Settings, *, space: DiskSpace | None = None) -> Store:
 def share_rows(settings: Settings) -> None:
     """Let the workers that are forked later tell each other which rows they change."""
     if settings.database is None and settings.workers != 1:
+        _shared.clear()  # of another root, which no later worker of this process serves
         _shared[settings.root] = SharedChanges()
 
 

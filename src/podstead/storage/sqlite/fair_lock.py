@@ -122,6 +122,8 @@ class ReleaseSignals:
         while self._descriptors:
             os.close(self._descriptors.pop())
 
+    __del__ = close
+
 
 class FairLock:
     """The place of one writer in the queue. Only one thread may use it at a time."""
