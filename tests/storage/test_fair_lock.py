@@ -326,11 +326,11 @@ async def test_who_has_waited_long_enough_goes_on(turns: list[FairLock]) -> None
 
 
 def test_descriptors_are_released_with_the_signals() -> None:
-    open_before = set(os.listdir("/proc/self/fd"))
+    open_before = set(Path("/proc/self/fd").iterdir())
     made = ReleaseSignals()
-    assert len(os.listdir("/proc/self/fd")) > len(open_before)
+    assert set(Path("/proc/self/fd").iterdir()) > open_before
     del made
-    assert set(os.listdir("/proc/self/fd")) == open_before
+    assert set(Path("/proc/self/fd").iterdir()) == open_before
 
 
 async def test_who_leaves_the_queue_is_not_called(file: Path, signals: ReleaseSignals) -> None:
