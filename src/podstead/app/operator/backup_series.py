@@ -189,6 +189,16 @@ class BackupSeries:
         return max(max(existing).timestamp() + interval_s - now_s, 0.0)
 
 
+_STEP_S: Final = 5.0
+
+
+def _sleep(duration_s: float) -> None:
+    """Sleep in steps: a signal that arrives just before a system call is handled after its end."""
+    until_s = time.monotonic() + duration_s
+    while (rest_s := until_s - time.monotonic()) > 0:
+        time.sleep(min(rest_s, _STEP_S))
+
+
 async def keep_backing_up(
     series: BackupSeries,
     interval_s: int,
@@ -196,10 +206,11 @@ async def keep_backing_up(
     on_step: OnStep,
     on_result: Callable[[SeriesResult], None],
     on_failure: Callable[[Exception], None],
-    wait: Callable[[float], None] = time.sleep,
+    wait: Callable[[float], None] | None = None,
 ) -> None:
     """Add a backup whenever one is due, unless another node has made it. Runs until something from
     outside ends it."""
+    wait = wait or _sleep
     while True:
         wait_s = series.due_in_s(interval_s, now_s=time.time())
         try:
