@@ -307,7 +307,7 @@ async def test_a_listing_and_a_whole_tree_are_within_the_limit(
     assert (await narrow.send("COPY", "/alice/apps/", Destination="/alice/b/apps/")).status == 403
 
 
-async def test_a_channel_made_before_delivers_nothing_after(narrow: Access, full: Access) -> None:
+async def test_no_channel_is_made_beyond_the_limit(narrow: Access, full: Access) -> None:
     await full.send("PUT", "/alice/a/doc.ttl", "<> a <#x>.", TURTLE)
     body = {
         "@context": ["https://www.w3.org/ns/solid/notification/v1"],
@@ -316,8 +316,6 @@ async def test_a_channel_made_before_delivers_nothing_after(narrow: Access, full
     }
     path = "/.notifications/StreamingHTTPChannel2023/"
     made = await narrow.send("POST", path, json.dumps(body), "application/ld+json")
-    if made.status == 404:
-        pytest.skip("The server has no such channels here")
     assert made.status in {200, 201}, made.text
     await narrow.limit(Limit(POD))
     refused = await narrow.send("POST", path, json.dumps(body), "application/ld+json")

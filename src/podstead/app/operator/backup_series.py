@@ -206,11 +206,10 @@ async def keep_backing_up(
     on_step: OnStep,
     on_result: Callable[[SeriesResult], None],
     on_failure: Callable[[Exception], None],
-    wait: Callable[[float], None] | None = None,
+    wait: Callable[[float], None] = _sleep,
 ) -> None:
     """Add a backup whenever one is due, unless another node has made it. Runs until something from
     outside ends it."""
-    wait = wait or _sleep
     while True:
         wait_s = series.due_in_s(interval_s, now_s=time.time())
         try:
