@@ -18,7 +18,7 @@ from tests.support.workers import processes_of
 TURTLE = "text/turtle"
 FORMATS = ("application/ld+json", "application/n-triples", "application/trig")
 DOCUMENTS = 6
-MAX_WORKER_BYTES = 320 * 1024 * 1024
+MAX_WORKER_BYTES = 256 * 1024 * 1024
 """What the documentation promises for a worker with caches of the default size."""
 
 

@@ -246,10 +246,16 @@ class RdfProcesses:
         self._ended(process)
 
     def _ended(self, process: ChildProcess) -> asyncio.Task[None]:
-        ending = asyncio.create_task(process.end())
+        ending = asyncio.create_task(_end(process))
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
         return ending
+
+
+async def _end(process: ChildProcess) -> None:
+    """End a process, and give back what its replies took: clients have received them by now."""
+    await asyncio.to_thread(_give_memory_back)
+    await process.end()
 
 
 async def _exchange(process: ChildProcess, task: Task) -> Reply:
