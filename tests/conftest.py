@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from podstead.web.pages.texts import ENGLISH, texts_in, use_texts
 from tests.support.engine_choice import CHOICE
 from tests.support.features import LEFT_OUT, features_of
 from tests.support.memory import MEMORY, has_room_in_memory
@@ -54,6 +55,12 @@ def pytest_collection_finish() -> None:
     """What was collected stays until the end: no collection of garbage looks at it again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _in_english() -> None:
+    """A page that an earlier test asked for in another language changes nothing here."""
+    use_texts(texts_in(ENGLISH))
 
 
 @pytest.fixture
