@@ -62,6 +62,7 @@ SHIPPED: Final = (
     "access_limits",
     "acme",
     "git",
+    "history",
     "importers",
     "legacy_notifications",
     "links",

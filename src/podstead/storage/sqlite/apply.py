@@ -12,7 +12,15 @@ import apsw
 from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.records import Entry, EntryId, RowRecord, TokenRecord, TokenRevocation
+from podstead.storage.former_states import RENAME_ROOT, former_statements, rename_values
+from podstead.storage.records import (
+    Entry,
+    EntryId,
+    MoveRows,
+    RowRecord,
+    TokenRecord,
+    TokenRevocation,
+)
 from podstead.storage.sqlite.statements import in_sqlite, insert_rows, run_in
 from podstead.storage.state import (
     MAX_DELETED_ACL_BYTES,
@@ -134,6 +142,9 @@ def flush(connection: apsw.Connection, state: State) -> None:
     insert_rows(connection, _INSERT_RESOURCES, resources, _REPLACE_RESOURCES)
     if state.deleted_acls:  # before the bodies, which the statement copies
         _store_deleted_acls(connection, state.deleted_acls)
+    if state.former:  # likewise
+        for text, values in former_statements(state.former, bodies_have_root=False):
+            connection.execute(in_sqlite(text), values)
     bodies, removed, copies = changed_bodies(state)
     if copies:
         bodies += _copy_bodies(connection, copies)
@@ -173,6 +184,10 @@ def _store_deleted_acls(connection: apsw.Connection, deleted_acls: Sequence[Dele
 def _flush_rows(connection: apsw.Connection, rows: Sequence[RowRecord]) -> None:
     for statement, values in row_statements(rows):
         connection.execute(in_sqlite(statement), values)
+    for each in rows:
+        if isinstance(each, MoveRows):
+            values = rename_values(each.root, each.new_root)
+            connection.execute(in_sqlite(RENAME_ROOT), values)
 
 
 def _copy_bodies(
