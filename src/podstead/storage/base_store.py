@@ -278,7 +278,8 @@ class BaseStore(ABC):
             return None
         if state.blob is not None:
             return await opened.blobs.open(state.blob, state.size_bytes)
-        return _checked_body(*found[0], state.size_bytes)
+        content, sha256 = found[0]
+        return _checked_body(content, sha256, state.size_bytes)
 
     def stage_body(
         self, content: bytes | AsyncIterator[bytes], *, content_type: str | None = None

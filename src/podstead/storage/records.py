@@ -348,7 +348,16 @@ class DropFormer(Value):
 
 EntryRecord = PutEntry | DropEntry
 RowRecord = PutRow | DropRow | MoveRows
-Record = DropFormer | PodRecord | PodQuota | DropPod | TokenRecord | TokenRevocation | EntryRecord | RowRecord
+Record = (
+    DropFormer
+    | PodRecord
+    | PodQuota
+    | DropPod
+    | TokenRecord
+    | TokenRevocation
+    | EntryRecord
+    | RowRecord
+)
 """Registry records that can be part of a write."""
 
 

@@ -127,7 +127,8 @@ async def test_the_oldest_give_way_where_the_quota_leaves_no_room(
 async def names(store: SqliteStore) -> list[str]:
     columns = ", ".join(FormerState.__struct_fields__)
     rows = await store.fetch(
-        f"SELECT {columns} FROM former_states WHERE deleted = %s ORDER BY path", 1  # noqa: S608
+        f"SELECT {columns} FROM former_states WHERE deleted = %s ORDER BY path",
+        1,
     )
     return [former_state_of(row).path.rpartition("/")[2] for row in rows]
 

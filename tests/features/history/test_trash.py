@@ -56,7 +56,9 @@ async def remove(client: Client, item: dict[str, Any]) -> Answer:
 async def test_a_document_comes_back_with_its_rules_and_its_description(server: Server) -> None:
     await put(server.alice, DOCUMENT, "one")
     await put(server.alice, f"{DOCUMENT}.meta", f"<{BASE}{DOCUMENT}> <#p> 1 .", TURTLE)
-    assert (await server.put_acl(DOCUMENT, (f"acl:agent <{server.bob_web_id}>", "Read"))).status == 201
+    assert (
+        await server.put_acl(DOCUMENT, (f"acl:agent <{server.bob_web_id}>", "Read"))
+    ).status == 201
     await delete(server.alice, DOCUMENT)
     assert (await server.alice.get(DOCUMENT)).status == 404
     assert DOCUMENT not in (await server.alice.get(FOLDER)).text
@@ -67,7 +69,9 @@ async def test_a_document_comes_back_with_its_rules_and_its_description(server: 
     answer = await restore(server.alice, item)
     assert (answer.status, answer.header("location")) == (201, BASE + DOCUMENT)
     assert (await server.bob.get(DOCUMENT)).text == "one"
-    assert "<#p>" in (await server.alice.get(f"{DOCUMENT}.meta")).text.replace(f"{BASE}{DOCUMENT}.meta", "")
+    assert "<#p>" in (await server.alice.get(f"{DOCUMENT}.meta")).text.replace(
+        f"{BASE}{DOCUMENT}.meta", ""
+    )
     assert await items(server.alice) == []
     assert (await restore(server.alice, item)).status == 404
 
@@ -108,11 +112,12 @@ async def test_a_chosen_destination(server: Server) -> None:
     assert (await server.alice.get("/alice/new/place/a.txt")).text == "one"
 
 
-async def test_deleting_for_good_and_emptying(server: Server) -> None:
+async def test_deleting_for_good_and_emptying(server: Server, clock: FakeClock) -> None:
     for name in ("a", "b", "c"):
         await put(server.alice, FOLDER + name, name)
         await put(server.alice, FOLDER + name, f"{name}{name}")
         await delete(server.alice, FOLDER + name)
+        clock.advance(1)
     found = await items(server.alice)
     assert [each["resource"] for each in found] == [f"{BASE}{FOLDER}{name}" for name in "cba"]
     assert (await remove(server.alice, found[0])).status == 204
@@ -137,7 +142,9 @@ async def test_others_see_what_they_may_read_now_and_could_read_then(server: Ser
     [item] = await items(server.bob)
     assert item["resource"] == f"{BASE}{FOLDER}b.txt"
     assert (item["agent"], item["client"]) == (None, None)
-    hidden = next(each for each in await items(server.alice) if each["size"] == 6 and "a.txt" in each["id"])
+    hidden = next(
+        each for each in await items(server.alice) if each["size"] == 6 and "a.txt" in each["id"]
+    )
     assert (await restore(server.bob, hidden)).status == 404
     assert (await remove(server.bob, hidden)).status == 404
     assert (await restore(server.bob, item)).status == 403
@@ -150,9 +157,9 @@ async def test_others_see_what_they_may_read_now_and_could_read_then(server: Ser
 
 async def test_rules_return_only_by_somebody_with_control(server: Server) -> None:
     bob = f"acl:agent <{server.bob_web_id}>"
-    assert (await server.put_acl(FOLDER, (bob, "+Read +Write"))).status == 201
     await put(server.alice, DOCUMENT, "one")
     await put(server.alice, f"{FOLDER}b.txt", "two")
+    assert (await server.put_acl(FOLDER, (bob, "+Read +Write"))).status == 201
     assert (await server.put_acl(DOCUMENT, (bob, "Read Write Control"))).status == 201
     for name in ("a.txt", "b.txt"):
         await delete(server.alice, FOLDER + name)
@@ -219,7 +226,7 @@ async def test_the_page_lists_restores_and_removes(server: Server) -> None:
     version = {path: each["id"].partition("=")[2] for path, each in found.items()}
     page = await browser.send(
         page,
-        "/.pages/trash",
+        "/.pages/trash/change",
         pod="/alice/",
         path=DOCUMENT,
         version=version[DOCUMENT],
@@ -228,6 +235,6 @@ async def test_the_page_lists_restores_and_removes(server: Server) -> None:
     assert page.path == f"/.pages/files{DOCUMENT}"
     assert (await server.alice.get(DOCUMENT)).text == "one"
     page = await browser.get("/.pages/trash")
-    page = await browser.send(page, "/.pages/trash", pod="/alice/", do="empty")
+    page = await browser.send(page, "/.pages/trash/change", pod="/alice/", do="empty")
     assert page.status == 200
     assert await items(server.alice) == []

@@ -17,6 +17,7 @@ from podstead.storage.records import (
     PodRemoval,
     Put,
     ResourceKind,
+    StagedBlob,
     StoredBody,
     Version,
     Write,
@@ -48,7 +49,7 @@ def keeping(*puts: Put, keeps: KeepFormer = KEEPS, **rest: Any) -> Write:  # noq
 async def states(store: Store, target: str = "") -> list[FormerState]:
     """All former states, or those of one path, in their order."""
     rows = await store.fetch(
-        f"SELECT {FORMER_STATE} FROM former_states ORDER BY path, modified_ms, version"  # noqa: S608
+        f"SELECT {FORMER_STATE} FROM former_states ORDER BY path, modified_ms, version"
     )
     found = map(former_state_of, rows)
     return [each for each in found if not target or each.path == target]
@@ -129,7 +130,7 @@ class FormerSuite:
         await plant(store)
         tree = ("/alice/c/d/", "/alice/c/d/e", "/alice/c/d/e.acl", "/alice/c/d/.acl")
         await commit(store, write(*map(put, tree)))
-        await commit(store, keeping(deletes=list(reversed(sorted(tree)))))
+        await commit(store, keeping(deletes=sorted(tree, reverse=True)))
         assert {each.path: each.deleted for each in await states(store)} == {
             "/alice/c/d/": 1,
             "/alice/c/d/e": 2,
@@ -141,6 +142,7 @@ class FormerSuite:
         store = await engine.open_store()
         await plant(store)
         staged = await stage_large(store, b"x")
+        assert isinstance(staged, StagedBlob)
         await commit(store, write(put("/alice/c/a", staged)))
         outcome = await store.commit(keeping(put("/alice/c/a", b"small", creates=False)))
         assert outcome.dropped == ()  # type: ignore[union-attr]
@@ -163,9 +165,7 @@ class FormerSuite:
         await plant(store)
         await commit(store, write(put("/alice/c/a", b"0")))
         later = [keeping(put("/alice/c/a", b"%d" % n, creates=False)) for n in range(1, 6)]
-        copied = keeping(
-            put("/alice/c/b", StoredBody(path("/alice/c/a"), later[-1].version, 1))
-        )
+        copied = keeping(put("/alice/c/b", StoredBody(path("/alice/c/a"), later[-1].version, 1)))
         deleted = keeping(deletes=["/alice/c/a"])
         replaced = keeping(put("/alice/c/b", b"new", creates=False))
         every = [*later, copied, deleted, replaced]

@@ -22,6 +22,7 @@ from podstead.web.response import Response
 from podstead.web.routes import route
 
 TRASH: Final = f"{PREFIX}/trash"
+CHANGE: Final = f"{TRASH}/change"
 SHOWN: Final = 200
 """How many items a page shows."""
 
@@ -86,10 +87,11 @@ class TrashPage:
             order=order,
             orders=[(each, _(text)) for each, text in _ORDERS.items()],
             action=TRASH,
+            change=CHANGE,
             days=self.trash.past.retention.deleted_days,
         )
 
-    @route(TRASH, "POST")
+    @route(CHANGE, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest, and what a PUT raises."""
         sent = await page.form()

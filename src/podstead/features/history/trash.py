@@ -89,9 +89,7 @@ class Trash:
         self, agent: Identity | None, origin: str | None, place: ResourcePath, root: ResourcePath
     ) -> AsyncIterator[Item]:
         """What was deleted at or below a place, the newest first. Raises StorageError."""
-        condition = (
-            "deleted = 1 AND path >= %s AND path < %s ORDER BY ended_ms DESC, path LIMIT %s"
-        )
+        condition = "deleted = 1 AND path >= %s AND path < %s ORDER BY ended_ms DESC, path LIMIT %s"
         states = await self.past.select(root, condition, place, end_of(place), MAX_LISTED)
         for index, state in enumerate(states):
             if index % _CHECKS_AT_ONCE == 0:
@@ -162,7 +160,11 @@ class Trash:
         await self._check(agent, origin, states)
         where, values = _at_or_below(item.path)
         versions = await self.past.select(
-            item.root, f"{where} AND deleted = %s AND ended_ms <= %s", *values, REPLACED, item.ended_ms
+            item.root,
+            f"{where} AND deleted = %s AND ended_ms <= %s",
+            *values,
+            REPLACED,
+            item.ended_ms,
         )
         # The item itself is the last one: what is interrupted can be done again.
         await self.keeper.drop([*versions, *reversed(states)])

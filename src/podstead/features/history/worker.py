@@ -20,8 +20,8 @@ from podstead.core.identity import Identity
 from podstead.features import WorkerFeature
 from podstead.features.history import HistorySettings
 from podstead.features.history.keeping import DAY_MS, Keeper, Retention
-from podstead.features.history.past import Past
 from podstead.features.history.pages import TRASH, TrashPage
+from podstead.features.history.past import Past
 from podstead.features.history.trash import Item, Trash
 from podstead.storage.record_store import Lease, RecordStore
 from podstead.web.forms import only, read_query
@@ -59,8 +59,7 @@ class TrashEndpoint:
         path, root, _ = _addressed(request)
         origin = request.fields.get(b"origin")
         items = [
-            self._described(each)
-            async for each in self._trash.items(agent, origin, path, root)
+            self._described(each) async for each in self._trash.items(agent, origin, path, root)
         ]
         return json_content_response({"items": items}, method=request.method, headers=[NO_STORE])
 
