@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container, parent_container, parse_path
 from podstead.features.history.trash import Item, Trash
-from podstead.web.account.home import ChosenPod, agent_text, chosen_pod
+from podstead.web.account.home import AgentNames, ChosenPod, agent_text, chosen_pod
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import PREFIX, files_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
@@ -63,6 +63,7 @@ class TrashPage:
 
     site: Site
     trash: Trash
+    names: AgentNames
 
     @route(TRASH, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -70,10 +71,9 @@ class TrashPage:
         person = page.signed_in()
         pod = chosen_pod(page, person)
         name, order = page.query_text("name").strip(), page.query_text("order")
-        shown = [
-            self._shown(each, page, pod)
-            async for each in self.trash.items(page.identity, None, pod.root, pod.root)
-        ]
+        items = [each async for each in self.trash.items(page.identity, None, pod.root, pod.root)]
+        names = await self.names(pod.root, (each.agent for each in items if each.agent))
+        shown = [self._shown(each, page, pod, names) for each in items]
         found = [each for each in shown if name.casefold() in each.name.casefold()]
         found.sort(key=_key_of(order))
         return self.site.page(
@@ -113,7 +113,10 @@ class TrashPage:
             return self.site.see_other(address, Notice("trash-removed"))
         raise BadRequest(WebCodes.FORM_MALFORMED)
 
-    def _shown(self, item: Item, page: PageRequest, pod: ChosenPod) -> ShownItem:
+    def _shown(
+        self, item: Item, page: PageRequest, pod: ChosenPod, names: Mapping[str, str]
+    ) -> ShownItem:
+        viewer, base_url = page.identity, self.site.base_url
         state = item.state
         above = parent_container(state.path) or pod.root
         return ShownItem(
@@ -123,7 +126,7 @@ class TrashPage:
             path=state.path,
             version=state.version,
             size_bytes=state.size_bytes,
-            who=agent_text(item.agent, viewer=page.identity, base_url=self.site.base_url)
+            who=agent_text(item.agent, viewer=viewer, base_url=base_url, names=names)
             if item.shows_agent
             else "",
             client=item.client or "",

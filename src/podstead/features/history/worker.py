@@ -31,6 +31,7 @@ from podstead.web.pages.texts import N_
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, Response, empty_response, json_content_response
 from podstead.web.routes import REST, Access, Route, is_reserved, plain_routes, rest_of_path, route
+from podstead.web.sharing.share_page import SectionNames
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
@@ -156,7 +157,9 @@ class HistoryInWorker(WorkerFeature):
 
     @cached_property
     def pages(self) -> Sequence[object]:  # type: ignore[override]
-        return (TrashPage(self._services.pages.site, self._trash),)
+        services = self._services
+        sections = [each.sharing_section for each in services.features if each.sharing_section]
+        return (TrashPage(services.pages.site, self._trash, SectionNames(sections)),)
 
     async def stop(self) -> None:
         await self._keeper.stop()
