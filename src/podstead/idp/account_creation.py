@@ -77,6 +77,10 @@ class NewAccount:
     pod_uri: str
 
 
+class FurtherRecordsRefused(Conflict):
+    """Further records of a new account are no longer valid; without them, it can be created."""
+
+
 @dataclass(frozen=True, slots=True)
 class FurtherRecords:
     """Further records for the write that creates an account. If one of ``preconditions`` does not

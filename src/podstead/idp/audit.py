@@ -9,8 +9,12 @@ from typing import Final, Protocol
 from podstead.core.request_context import requester, requester_address
 
 
-class AuditEvent(Enum):
-    """The kinds of events; the values appear in the log."""
+class EventKind(Enum):
+    """A kind of events; the values appear in the log. Features have kinds of their own."""
+
+
+class AuditEvent(EventKind):
+    """The kinds of events of the server itself."""
 
     ACCOUNT_CREATED = "account created"
     ACCOUNT_DELETED = "account deleted"
@@ -58,15 +62,9 @@ class AuditEvent(Enum):
     RECOVERY_CODE_USED = "recovery code used"
     SECOND_FACTOR_FAILED = "second factor failed after the right password"
     SECOND_FACTOR_RESET = "second factor reset"
-    NOSTR_KEY_LINKED = "Nostr key linked"
-    NOSTR_KEY_UNLINKED = "Nostr key unlinked"
     POD_TOKEN_CREATED = "token of a pod created"  # noqa: S105 - the name of what happened
     POD_TOKEN_REVOKED = "token of the pod revoked"  # noqa: S105 - the name of what happened
     ISSUER_CHANGED = "issuer of the identity provider changed"
-    PROFILE_KEY_NAMED = "Nostr key named by the profile"
-    PROFILE_KEY_UNNAMED = "Nostr key no longer named by the profile"
-    PROFILE_KEY_ALLOWED = "Nostr key of the profile allowed to sign in"
-    PROFILE_KEY_ENDED = "Nostr key of the profile no longer signs in"
     CERTIFICATE_MADE = "client certificate made"
     CERTIFICATE_REMOVED = "key of a client certificate removed"
     ISSUER_RESTORED = "identity provider stated in the profile again"
@@ -81,7 +79,7 @@ class Audit(Protocol):
     """Records events. The arguments may appear in a log: never pass a password, a token or what a
     person typed (A-183)."""
 
-    def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
+    def note(self, event: EventKind, *, account_id: str | None = None, **facts: str) -> None:
         """Record an event with facts about it. Raises nothing."""
 
 

@@ -427,9 +427,6 @@ class PasswordSignIn:
 PASSWORD: Final = ("pwd",)
 PASSWORD_AND_CODE: Final = ("pwd", "otp", "mfa")
 """A password, and a one-time code of an authenticator app or from the recovery codes."""
-NOSTR_KEY: Final = ("pop",)
-"""Possession of a key was proven. Where the key is stored, and whether a person was asked, is not
-known."""
 
 
 def of_passkey(*, backup_eligible: bool) -> tuple[str, ...]:

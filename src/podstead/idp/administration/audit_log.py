@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.idp.audit import Audit, AuditEvent, RequestSource
+from podstead.idp.audit import Audit, AuditEvent, EventKind, RequestSource
 from podstead.storage.record_store import RecordKind, RecordStore, Versioned
 from podstead.storage.records import Record
 
@@ -95,7 +95,7 @@ _REFUSED: Final = frozenset(
 )
 
 
-def cause_of(event: AuditEvent) -> CausedBy:
+def cause_of(event: EventKind) -> CausedBy:
     """Who causes an event, unless an operator does."""
     return CausedBy.REFUSED if event in _REFUSED else CausedBy.PERSON
 
@@ -114,7 +114,7 @@ class AuditLog:
         return _KINDS[cause].put(key, event, expires_ms=event.at_ms + KEPT_MS)
 
     def action(
-        self, event: AuditEvent, by: Operator | None, *, account: str = "", **facts: str
+        self, event: EventKind, by: Operator | None, *, account: str = "", **facts: str
     ) -> Sequence[Record]:
         """The records that log an action of an operator in the console. A command logs its actions
         itself (``app/adapters/audit.py``): without an operator there are none."""
@@ -163,7 +163,7 @@ class Actions:
         self._log = AuditLog(records)
 
     def _note(
-        self, event: AuditEvent, by: Operator | None, account_id: str | None = None, **facts: str
+        self, event: EventKind, by: Operator | None, account_id: str | None = None, **facts: str
     ) -> None:
         with acting_as(by):
             self._audit.note(event, account_id=account_id, **facts)

@@ -79,15 +79,9 @@ TEXTS: Final = {
     AuditEvent.RECOVERY_CODE_USED: N_("Recovery code used"),
     AuditEvent.SECOND_FACTOR_FAILED: N_("Second factor failed after the right password"),
     AuditEvent.SECOND_FACTOR_RESET: N_("Second factor reset"),
-    AuditEvent.NOSTR_KEY_LINKED: N_("Nostr key linked"),
-    AuditEvent.NOSTR_KEY_UNLINKED: N_("Nostr key unlinked"),
     AuditEvent.POD_TOKEN_CREATED: N_("Token of a pod created"),
     AuditEvent.POD_TOKEN_REVOKED: N_("Token of a pod revoked"),
     AuditEvent.ISSUER_CHANGED: N_("Issuer of the identity provider changed"),
-    AuditEvent.PROFILE_KEY_NAMED: N_("Nostr key named by the profile"),
-    AuditEvent.PROFILE_KEY_UNNAMED: N_("Nostr key no longer named by the profile"),
-    AuditEvent.PROFILE_KEY_ALLOWED: N_("Nostr key of the profile allowed to sign in"),
-    AuditEvent.PROFILE_KEY_ENDED: N_("Nostr key of the profile no longer signs in"),
     AuditEvent.CERTIFICATE_MADE: N_("Client certificate created"),
     AuditEvent.CERTIFICATE_REMOVED: N_("Key of a client certificate removed"),
     AuditEvent.ISSUER_RESTORED: N_("Identity provider stated in the profile again"),
@@ -101,9 +95,8 @@ _BY_VALUE: Final = {event.value: text for event, text in TEXTS.items()}
 
 
 def event_text(what: str) -> str:
-    """The text for the value of an event; an event of another version keeps its own text."""
-    text = _BY_VALUE.get(what)
-    return what if text is None else _(text)
+    """The text for the value of an event; by default the value itself, which features translate."""
+    return _(_BY_VALUE.get(what, what))
 
 
 PAGE_SIZE: Final = 100

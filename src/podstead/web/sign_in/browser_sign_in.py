@@ -320,11 +320,6 @@ class PeopleByAccount:
         return [self.cookies.clear(SESSION)]
 
 
-NOSTR_REQUESTS_PER_MINUTE: Final = 30
-"""The maximum number of requests to link a Nostr key or to sign in with one that an address may
-send in a minute. Each of the two operations takes two requests."""
-
-
 @dataclass(frozen=True, slots=True)
 class RequestLimit:
     """Counts the requests of an address for one purpose; a limit of 0 is off."""

@@ -1,9 +1,9 @@
-"""The Nostr keys that the document of a WebID states (A-127).
+"""Nostr keys: how they are displayed, which the document of a WebID states, and their DID documents.
 
 A document states a key with ``owl:sameAs`` (or ``schema:sameAs``) and ``did:nostr:<key>``, or with
 a verification method for authentication that contains the key (Controlled Identifiers 1.0).
 Statements about other subjects and keys of another controller prove nothing. Keys that are revoked
-or have an expiry are ignored, because the result is used later without checking the time.
+or have an expiry are ignored, because the result is used later without checking the time (A-127).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from podstead.core import vocab
@@ -107,3 +107,89 @@ def _key_of_jwk(text: str) -> str | None:
     except (binascii.Error, ValueError):
         return None
     return coordinate.hex() if len(coordinate) == _COORDINATE_BYTES else None
+
+
+# --- The display form: ``npub1…``, in Bech32 (NIP-19, BIP-173) --------------------------------
+
+_PREFIX: Final = "npub"
+_ALPHABET: Final = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+_GENERATORS: Final = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
+_CHECKSUM_GROUPS: Final = 6
+_GROUP_BITS: Final = 5
+
+
+def npub(public_key: str) -> str:
+    """The display form of a public key, which is given as 64 hexadecimal digits."""
+    groups = _groups(bytes.fromhex(public_key))
+    groups += _checksum(groups)
+    return f"{_PREFIX}1{''.join(_ALPHABET[group] for group in groups)}"
+
+
+def _groups(content: bytes) -> list[int]:
+    """The bits in groups of five, the last group padded with zeros."""
+    count = -(-len(content) * 8 // _GROUP_BITS)
+    number = int.from_bytes(content, "big") << count * _GROUP_BITS - len(content) * 8
+    return [number >> _GROUP_BITS * place & 31 for place in reversed(range(count))]
+
+
+def _checksum(groups: list[int]) -> list[int]:
+    high = [ord(letter) >> 5 for letter in _PREFIX]
+    low = [ord(letter) & 31 for letter in _PREFIX]
+    remainder = _polymod([*high, 0, *low, *groups, *[0] * _CHECKSUM_GROUPS]) ^ 1
+    return [remainder >> _GROUP_BITS * place & 31 for place in reversed(range(_CHECKSUM_GROUPS))]
+
+
+def _polymod(groups: Iterable[int]) -> int:
+    """The remainder of the division by the generator polynomial of BIP-173."""
+    remainder = 1
+    for group in groups:
+        top = remainder >> 25
+        remainder = (remainder & 0x1FFFFFF) << _GROUP_BITS ^ group
+        for place, generator in enumerate(_GENERATORS):
+            if top >> place & 1:
+                remainder ^= generator
+    return remainder
+
+
+# --- The DID document of a published key (A-129; the did:nostr draft, CID 1.0) ----------------
+
+DID_PATH: Final = "/.well-known/did/nostr"
+DID_MEDIA_TYPE: Final = "application/did+json"
+
+_CONTEXTS: Final = ("https://www.w3.org/ns/cid/v1", "https://w3id.org/nostr/context")
+_MULTIKEY_PREFIX: Final = "fe70102"
+"""The prefixes for base 16, secp256k1 and the even y coordinate that every Nostr key has (BIP-340).
+"""
+_NAME: Final = re.compile(r"([0-9a-f]{64})(?:\.json|\.jsonld)?")
+
+
+def did_of(public_key: str) -> str:
+    """The did:nostr identifier of a key."""
+    return f"did:nostr:{public_key}"
+
+
+def key_named(name: str) -> str | None:
+    """The key that the last segment of a document's path names; ``None`` if it is not a key."""
+    match = _NAME.fullmatch(name)
+    return None if match is None else match[1]
+
+
+def did_document(public_key: str, *, web_id: str) -> Mapping[str, object]:
+    """The DID document of a key that the profile of ``web_id`` names."""
+    did = did_of(public_key)
+    return {
+        "@context": _CONTEXTS,
+        "id": did,
+        "type": "DIDNostr",
+        "alsoKnownAs": [web_id],
+        "verificationMethod": [
+            {
+                "id": f"{did}#key1",
+                "type": "Multikey",
+                "controller": did,
+                "publicKeyMultibase": f"{_MULTIKEY_PREFIX}{public_key}",
+            }
+        ],
+        "authentication": ["#key1"],
+        "assertionMethod": ["#key1"],
+    }

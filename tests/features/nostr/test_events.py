@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstead.nostr import bip340, schnorr
-from podstead.nostr.errors import InvalidEvent
-from podstead.nostr.event import MAX_TAG_CHARACTERS, MAX_TAGS, MAX_TEXT_CHARACTERS, read_event
-from podstead.nostr.npub import npub
+from podstead.features.nostr import schnorr
+from podstead.features.nostr.events import InvalidEvent
+from podstead.features.nostr.events import MAX_TAG_CHARACTERS, MAX_TAGS, MAX_TEXT_CHARACTERS, read_event
+from podstead.features.nostr.keys import npub
 from tests.support.nostr import ORDER, Change, Json, NostrKey, id_of, packed, set_to, with_tag
 
 KEY = NostrKey.of(11)
@@ -246,7 +246,7 @@ def test_any_text_is_refused_and_nothing_else_happens(text: str) -> None:
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors/nostr/bip340.csv"
 Verify = Callable[[bytes, bytes, bytes], bool]
-BOTH = pytest.mark.parametrize("verify", [bip340.verify, schnorr.verify], ids=["python", "chosen"])
+BOTH = pytest.mark.parametrize("verify", [schnorr.verify_in_python, schnorr.verify], ids=["python", "chosen"])
 
 
 @dataclass(frozen=True)
@@ -307,7 +307,7 @@ def test_what_is_signed_is_verified_and_not_with_one_bit_changed(
     whole = bytearray(b"".join(said))
     whole[bit // 8 % len(whole)] ^= 1 << bit % 8
     changed = bytes(whole[:32]), bytes(whole[32:64]), bytes(whole[64:])
-    for verify in (bip340.verify, schnorr.verify):
+    for verify in (schnorr.verify_in_python, schnorr.verify):
         assert verify(*said)
         assert not verify(*changed)
 
@@ -315,16 +315,16 @@ def test_what_is_signed_is_verified_and_not_with_one_bit_changed(
 @given(st.binary(min_size=32, max_size=32), st.binary(min_size=64, max_size=64))
 @settings(max_examples=40)
 def test_both_verifications_agree_on_anything(key: bytes, signature: bytes) -> None:
-    assert bip340.verify(key, key, signature) == schnorr.verify(key, key, signature)
+    assert schnorr.verify_in_python(key, key, signature) == schnorr.verify(key, key, signature)
 
 
 def test_the_sum_of_a_point_and_itself_is_its_double() -> None:
     """A case of the addition that no signature made by honest means comes to."""
-    generator = bip340._GENERATOR
+    generator = schnorr._GENERATOR
     affine = []
-    for x, y, z in (bip340._add(generator, generator), bip340._double(generator)):
-        inverse = pow(z, -1, bip340._FIELD)
-        affine.append((x * inverse**2 % bip340._FIELD, y * inverse**3 % bip340._FIELD))
+    for x, y, z in (schnorr._add(generator, generator), schnorr._double(generator)):
+        inverse = pow(z, -1, schnorr._FIELD)
+        affine.append((x * inverse**2 % schnorr._FIELD, y * inverse**3 % schnorr._FIELD))
     assert affine[0] == affine[1]
 
 

@@ -18,11 +18,12 @@ import pytest
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
 from podstead.idp.authorizations import VERIFIED_S
-from podstead.idp.nostr.proven_keys import PROVEN_S
-from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, SESSIONS, NostrLink
+from podstead.features.nostr.links import PROVEN_S
+from podstead.features.nostr.records import NOSTR_LINKS, NostrLink
+from podstead.idp.records import ACCOUNTS, SESSIONS
 from podstead.storage.record_store import RecordStore
 from podstead.storage.sqlite import SqliteStore
-from podstead.web.sign_in.browser_sign_in import NOSTR_REQUESTS_PER_MINUTE
+from podstead.features.nostr.pages import REQUESTS_PER_MINUTE
 from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
@@ -306,7 +307,7 @@ async def test_a_disabled_account_is_closed_to_its_keys(
 async def test_an_address_may_ask_so_often(server: Server, clock: FakeClock) -> None:
     """A-181"""
     browser, key = Browser(server.application), NostrKey.new()
-    for _ in range(NOSTR_REQUESTS_PER_MINUTE // 2):
+    for _ in range(REQUESTS_PER_MINUTE // 2):
         assert error_of(await log_in(browser, clock, key))[0] == 403
     answered = await browser.ask("POST", LOGIN, headers=SCRIPT)
     assert error_of(answered)[0] == 429

@@ -11,13 +11,13 @@ import pytest
 from podstead.app.accounts import build_accounts
 from podstead.app.adapters.bundled_contexts import build_documents
 from podstead.app.adapters.foreign import ForeignDocuments
-from podstead.app.adapters.profile_index import index_profiles
+from podstead.features.nostr.profile_index import index_profiles
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
-from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
-from podstead.idp.nostr.profile_keys import ProfileKeys
-from podstead.idp.records import PROFILE_KEYS
+from podstead.features.nostr.records import ProfileKeyRecords
+from podstead.features.nostr.profile_keys import ProfileKeys
+from podstead.features.nostr.records import PROFILE_KEYS
 from podstead.rdf.graph import Graph
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import InlineBody, Put, ResourceKind, Version, Write

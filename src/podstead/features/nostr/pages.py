@@ -1,8 +1,10 @@
-"""``/idp/account/nostr`` and ``/idp/account/profile-keys``: a person's Nostr keys (A-128).
+"""The pages and endpoints of Nostr keys at the identity provider.
 
-To link a key, a person signs in again and signs a challenge with the key. The script of the page
-about security does so with the browser's extension (NIP-07); programs can do it, too. A key that
-only the profile names authenticates requests, but cannot sign in unless the owner allows it here.
+``/idp/account/nostr`` and ``/idp/account/profile-keys``: a person's keys (A-128). To link a key, a
+person signs in again and signs a challenge with the key. The script of the page about security does
+so with the browser's extension (NIP-07); programs can do it, too. A key that only the profile names
+authenticates requests, but cannot sign in unless the owner allows it here. ``/idp/nostr``: signing
+in with a key (A-125). ``/.well-known/did/nostr``: whose a published key is (A-129).
 """
 
 from __future__ import annotations
@@ -12,32 +14,53 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Final
 
+import msgspec
+
 from podstead.core.errors import BadRequest, NotFound, RateLimited, RequestRefused, ServerTrouble
+from podstead.core.identity import Identity
+from podstead.features.nostr.keys import (
+    DID_MEDIA_TYPE,
+    DID_PATH,
+    did_document,
+    did_of,
+    key_named,
+    npub,
+)
+from podstead.features.nostr.links import NostrLinks, ProvenKeys
+from podstead.features.nostr.profile_keys import AllowedKeys, ProfileKeys
+from podstead.features.nostr.records import NostrCodes, NostrLink
+from podstead.features.nostr.sign_in import (
+    AMR,
+    FACTOR,
+    LINKING,
+    SIGNING_IN,
+    EventInvalid,
+    KeyProof,
+    KeyUnknown,
+    NostrSignIn,
+    SignedEvents,
+    SignedInByKey,
+    described,
+)
+from podstead.idp.accounts import Accounts
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.challenges import Challenges
-from podstead.idp.codes import IdpCodes
-from podstead.idp.nostr.allowed_keys import AllowedKeys
-from podstead.idp.nostr.challenges import LINKING, SIGNING_IN, described
-from podstead.idp.nostr.events import EventInvalid, KeyProof, SignedEvents
-from podstead.idp.nostr.links import NostrLinks, did_of
-from podstead.idp.nostr.profile_keys import ProfileKeys
-from podstead.idp.nostr.proven_keys import ProvenKeys
-from podstead.idp.nostr.sign_in import FACTOR, KeyUnknown, NostrSignIn, SignedInByKey
-from podstead.idp.records import Account, NostrLink
+from podstead.idp.records import Account
 from podstead.idp.sessions import OpenSession
-from podstead.idp.sign_in import NOSTR_KEY
-from podstead.nostr.npub import npub
 from podstead.storage.record_store import Versioned
 from podstead.storage.records import EntryId
 from podstead.web.account.collections import Collection, Removed, machine_time
 from podstead.web.browsers import json_response
+from podstead.web.cors import CorsPolicy
+from podstead.web.description_endpoints import public_document
 from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, read_submission
-from podstead.web.pages.addresses import ACCOUNT
-from podstead.web.pages.cookies import BROWSER, Notice
+from podstead.web.pages.addresses import ACCOUNT, AGAIN
+from podstead.web.pages.cookies import BROWSER, Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
-from podstead.web.request import with_checked_content
+from podstead.web.pages.texts import N_
+from podstead.web.request import Request, with_checked_content
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
 from podstead.web.sign_in.authorization import INTERACTION_PATH, UID_SEGMENT, VerifiedSignIn
@@ -45,6 +68,37 @@ from podstead.web.sign_in.browser_sign_in import BrowserSignIn, RequestLimit, ty
 from podstead.web.sign_in.registration import registration_path
 
 KEYS_PATH: Final = f"{ACCOUNT}/nostr"
+REQUESTS_PER_MINUTE: Final = 30
+"""The maximum number of requests to link a Nostr key or to sign in with one that an address may
+send in a minute. Each of the two operations takes two requests."""
+
+AGAIN["nostr"] = f"{ACCOUNT}#nostr-keys"
+add_notices(
+    Tone.DONE,
+    nostr_key_linked=N_("The Nostr key has been linked."),
+    nostr_key_unlinked=N_(
+        "The Nostr key has been unlinked. Browsers and applications that were signed in "
+        "with it are signed out."
+    ),
+    nostr_key_stated=N_(
+        "The Nostr key has been unlinked. However, your profile still names it, so "
+        "requests signed with it still act as you. Remove it from your profile."
+    ),
+    profile_key_allowed=N_("You can now sign in with this key of your profile."),
+    profile_key_ended=N_(
+        "You can no longer sign in with this key. Requests signed with it still act as "
+        "you for as long as your profile names it."
+    ),
+)
+SHOWN_EVENTS: Final = (
+    N_("Nostr key linked"),
+    N_("Nostr key unlinked"),
+    N_("Nostr key named by the profile"),
+    N_("Nostr key no longer named by the profile"),
+    N_("Nostr key of the profile allowed to sign in"),
+    N_("Nostr key of the profile no longer signs in"),
+)
+"""The values of :class:`podstead.features.nostr.records.NostrEvents`, as pages translate them."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +108,9 @@ class NostrKeyCollection(Collection[Versioned[NostrLink]]):
     below = KEYS_PATH
     name = "keys"
     shown_as = "nostr_keys"
-    missing = IdpCodes.NO_SUCH_KEY
+    missing = NostrCodes.NO_SUCH_KEY
     purpose = "nostr"
-    credential = "Nostr key"
+    credential = N_("Nostr key")
 
     links: NostrLinks
     stated: ProfileKeys
@@ -152,8 +206,8 @@ class ProfileKeyCollection(Collection[ListedProfileKey]):
     below = f"{ACCOUNT}/profile-keys"
     name = "keys"
     shown_as = "profile_keys"
-    missing = IdpCodes.NO_SUCH_KEY
-    credential = "Nostr key of your profile"
+    missing = NostrCodes.NO_SUCH_KEY
+    credential = N_("Nostr key of your profile")
 
     stated: ProfileKeys
     links: NostrLinks
@@ -219,7 +273,7 @@ class ProfileKeyCollection(Collection[ListedProfileKey]):
             if each.public_key == key:
                 await self.allowed.end(owner.account, key, page.source)
                 return Removed("profile-key-ended", each.sign_in_method or "")
-        raise NotFound(IdpCodes.NO_SUCH_KEY)
+        raise NotFound(NostrCodes.NO_SUCH_KEY)
 
 
 CHALLENGE_PATH: Final = "/idp/nostr/challenge"
@@ -295,7 +349,7 @@ class NostrSignInEndpoints:
             pending,
             signed_in.account,
             factor=FACTOR,
-            amr=NOSTR_KEY,
+            amr=AMR,
             lasting=sent.ticked("remember"),
             restricted=signed_in.restricted,
             sign_in_method=signed_in.sign_in_method,
@@ -321,7 +375,7 @@ class NostrSignInEndpoints:
             signed_in.account,
             lasting=sent.ticked("remember"),
             factor=FACTOR,
-            amr=NOSTR_KEY,
+            amr=AMR,
             restricted=signed_in.restricted,
             sign_in_method=signed_in.sign_in_method,
         )
@@ -377,7 +431,7 @@ class NostrSignInEndpoints:
             )
         except KeyUnknown:
             if not self.site.registration.is_closed:
-                await self.proven.keep(proof, browser=page.browser)
+                await self.proven.keep(proof.public_key, browser=page.browser)
             raise
 
 
@@ -397,3 +451,33 @@ def _interaction(page: PageRequest) -> str | None:
 
 def _succeeded(path: str, *headers: HeaderField) -> Response:
     return json_response(200, {"success": True, "redirectUrl": path}, *headers)
+
+
+DOCUMENT_AGE_S: Final = 60
+"""How long a document may be cached; after that, an unlinked key is gone everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class DidDocumentEndpoint:
+    """Serves the documents of keys that are linked and published."""
+
+    links: NostrLinks
+    accounts: Accounts
+
+    @route(DID_PATH + "/{key}", "GET", "HEAD", sharing=CorsPolicy.ANYONE)
+    async def get(self, request: Request, _: Identity | None) -> Response:
+        """Raises BadRequest if the segment is not a key, NotFound if there is no document."""
+        public_key = key_named(request.path.rpartition("/")[2])
+        if public_key is None:
+            raise BadRequest("A Nostr key must be 64 lowercase hexadecimal digits")
+        document = did_document(public_key, web_id=await self._web_id_of(public_key))
+        content = msgspec.json.encode(document)
+        return public_document(request, content, media_type=DID_MEDIA_TYPE, age_s=DOCUMENT_AGE_S)
+
+    async def _web_id_of(self, public_key: str) -> str:
+        link = await self.links.find(public_key)
+        if link is not None and link.value.published:
+            account = await self.accounts.read(link.value.account_id)
+            if account is not None and not account.value.disabled:
+                return account.value.web_id
+        raise NotFound("No account on this server has published this key")

@@ -1,8 +1,12 @@
-"""Links Nostr keys to accounts (A-127, A-128).
+"""Links Nostr keys to accounts (A-127, A-128), also to those that are created with one (A-131).
 
 A key is linked to one account at most. Linking requires that the person is signed in and has proven
 to hold the key, and only the owner of the account can unlink it. On request the profile also names
 the key publicly, which does not affect the links.
+
+Signing in with a key that no account has does not create an account; the person is offered to
+create one. Meanwhile the server remembers for their browser that they hold the key, and the account
+is created with the key.
 """
 
 from __future__ import annotations
@@ -14,16 +18,32 @@ from typing import Final, Protocol
 import msgspec
 
 from podstead.core.errors import Conflict, NotFound, PodsteadError, RequestRefused
-from podstead.idp.audit import Audit, AuditEvent, RequestSource
-from podstead.idp.codes import IdpCodes
-from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
-from podstead.idp.security_events import event_records
+from podstead.features.nostr.keys import did_of, npub
+from podstead.features.nostr.records import (
+    NOSTR_LINKS,
+    PROVEN_KEYS,
+    NostrCodes,
+    NostrEvents,
+    NostrLink,
+    ProvenKey,
+)
+from podstead.idp.account_creation import FurtherRecords, FurtherRecordsRefused
+from podstead.idp.audit import Audit, RequestSource
+from podstead.idp.records import Account
+from podstead.idp.security_events import event_records, first_event_record
 from podstead.idp.sign_in_methods import SignInMethod, end_records, remaining_factor
-from podstead.nostr.npub import npub
-from podstead.storage.record_store import Changes, Contention, RecordStore, Versioned
+from podstead.storage.record_store import (
+    Changes,
+    Contention,
+    RecordStore,
+    Versioned,
+    secret_key,
+)
 from podstead.storage.records import Precondition, Record
 
 MAX_PER_ACCOUNT: Final = 50
+PROVEN_S: Final = 30 * 60
+"""How long a person who has proven to hold a key may take to create an account with it."""
 
 
 class LinkedToOtherAccount(Conflict):
@@ -130,7 +150,7 @@ class NostrLinks:
         """
         stored = await self.find(public_key)
         if stored is None or stored.value.account_id != account.value.account_id:
-            raise NotFound(IdpCodes.NO_SUCH_KEY)
+            raise NotFound(NostrCodes.NO_SUCH_KEY)
         stays = await remaining_factor(self._records, self._methods, account, without=stored.entry)
         await self._unpublish(account.value, public_key)
         await self._drop(stored, [account.unchanged, stored.unchanged, stays], source)
@@ -150,16 +170,16 @@ class NostrLinks:
     ) -> Versioned[NostrLink]:
         owner = account.value.account_id
         if len(await self.of_account(owner)) >= MAX_PER_ACCOUNT:
-            raise Conflict(IdpCodes.TOO_MANY_LINKED_KEYS, number=MAX_PER_ACCOUNT)
+            raise Conflict(NostrCodes.TOO_MANY_LINKED, number=MAX_PER_ACCOUNT)
         link = NostrLink(public_key, owner, created_s=self._records.now_s())
         await self._records.commit(
             [
                 NOSTR_LINKS.put(public_key, link, owner=owner),
-                *await self._noting(AuditEvent.NOSTR_KEY_LINKED, link, source),
+                *await self._noting(NostrEvents.KEY_LINKED, link, source),
             ],
             [account.unchanged, NOSTR_LINKS.absent(public_key)],
         )
-        self._note(AuditEvent.NOSTR_KEY_LINKED, link)
+        self._note(NostrEvents.KEY_LINKED, link)
         stored = await self.find(public_key)
         if stored is None:
             raise Contention
@@ -183,12 +203,12 @@ class NostrLinks:
         removal = [
             NOSTR_LINKS.drop(stored.key),
             *await end_records(self._records, owner, method),
-            *await self._noting(AuditEvent.NOSTR_KEY_UNLINKED, stored.value, source),
+            *await self._noting(NostrEvents.KEY_UNLINKED, stored.value, source),
         ]
         await self._records.commit(removal, preconditions)
         # Sessions and grants that began with it during the removal:
         await self._records.commit(await end_records(self._records, owner, method))
-        self._note(AuditEvent.NOSTR_KEY_UNLINKED, stored.value)
+        self._note(NostrEvents.KEY_UNLINKED, stored.value)
 
     async def _publish(self, account: Account, public_key: str) -> NostrLink:
         """The profile names the key before the link is marked as published."""
@@ -215,16 +235,71 @@ class NostrLinks:
             await self._profiles.remove_name(account.web_id, did_of(public_key))
 
     async def _noting(
-        self, event: AuditEvent, link: NostrLink, source: RequestSource
+        self, event: NostrEvents, link: NostrLink, source: RequestSource
     ) -> Sequence[Record]:
         return await event_records(
             self._records, link.account_id, event, source, subject=npub(link.public_key)
         )
 
-    def _note(self, event: AuditEvent, link: NostrLink) -> None:
+    def _note(self, event: NostrEvents, link: NostrLink) -> None:
         self._audit.note(event, account_id=link.account_id, key=link.public_key)
 
 
-def did_of(public_key: str) -> str:
-    """The did:nostr identifier of a key."""
-    return f"did:nostr:{public_key}"
+class ProofGone(FurtherRecordsRefused):
+    """The browser has not proven to hold the key, the proof has expired, or the key was linked
+    meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Your Nostr key was not linked: it was too long ago that you signed in with it, or it "
+            "has an account by now"
+        )
+
+
+class ProvenKeys:
+    """Stores proven keys by the secrets of browsers."""
+
+    def __init__(self, *, records: RecordStore, audit: Audit) -> None:
+        self._records = records
+        self._audit = audit
+
+    async def keep(self, public_key: str, *, browser: str) -> None:
+        """Record that the browser has proven to hold a key."""
+        now_ms = self._records.now_ms()
+        record = PROVEN_KEYS.put(
+            secret_key(browser),
+            ProvenKey(public_key),
+            expires_ms=now_ms + PROVEN_S * 1000,
+        )
+        await self._records.commit([record])
+
+    async def of(self, browser: str) -> Versioned[ProvenKey] | None:
+        """The key that a browser has most recently proven to hold."""
+        key = secret_key(browser)
+        return await self._records.read(PROVEN_KEYS, key)
+
+    def joined(
+        self, proven: Versioned[ProvenKey], source: RequestSource, account: Account
+    ) -> FurtherRecords:
+        """The records that link the key in the write that creates the account."""
+        public_key, owner = proven.value.public_key, account.account_id
+        link = NostrLink(public_key, owner, created_s=account.created_s)
+        return FurtherRecords(
+            records=(
+                NOSTR_LINKS.put(public_key, link, owner=owner),
+                PROVEN_KEYS.drop(proven.key),
+                first_event_record(
+                    owner,
+                    NostrEvents.KEY_LINKED,
+                    source,
+                    subject=npub(public_key),
+                    now_ms=self._records.now_ms(),
+                ),
+            ),
+            preconditions=(NOSTR_LINKS.absent(public_key), proven.unchanged),
+            refusal=ProofGone(),
+        )
+
+    def linked(self, public_key: str, account: Account) -> None:
+        """Note in the audit log that a key is linked to a new account."""
+        self._audit.note(NostrEvents.KEY_LINKED, account_id=account.account_id, key=public_key)

@@ -12,12 +12,12 @@ from rdflib import FOAF, OWL, BNode, Graph, Literal, URIRef
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.idp.nostr.links import MAX_PER_ACCOUNT
-from podstead.idp.nostr.profile_keys import ProfileKeys
-from podstead.idp.records import NOSTR_CHALLENGES, NOSTR_LINKS
+from podstead.features.nostr.links import MAX_PER_ACCOUNT
+from podstead.features.nostr.profile_keys import ProfileKeys
+from podstead.features.nostr.records import NOSTR_CHALLENGES, NOSTR_LINKS
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.pages.addresses import SECURITY
-from podstead.web.sign_in.browser_sign_in import NOSTR_REQUESTS_PER_MINUTE
+from podstead.features.nostr.pages import REQUESTS_PER_MINUTE
 from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.asgi import Answer, Client
 from tests.support.browser import Browser, Page
@@ -240,7 +240,7 @@ async def test_an_account_has_a_bounded_number_of_keys(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert MAX_PER_ACCOUNT == 50
-    monkeypatch.setattr("podstead.idp.nostr.links.MAX_PER_ACCOUNT", 1)
+    monkeypatch.setattr("podstead.features.nostr.links.MAX_PER_ACCOUNT", 1)
     await link(browser, clock, key)
     assert error_of(await link(browser, clock, NostrKey.new())) == (409, "Conflict")
     assert len(await keys(browser)) == 1
@@ -367,7 +367,7 @@ async def test_requests_are_limited(server: Server, clock: FakeClock) -> None:
     await sign_in(browser)
     key = NostrKey.new()
     assert (await link(browser, clock, key)).status == 201
-    for _ in range(NOSTR_REQUESTS_PER_MINUTE - 3):
+    for _ in range(REQUESTS_PER_MINUTE - 3):
         assert (await challenge(browser)).status == 200
     event = await signed(browser, clock, key)
     assert error_of(await send(browser, event)) == (429, "Too Many Requests")
