@@ -12,6 +12,11 @@ from podstead.core.request_context import requester, requester_address
 class EventKind(Enum):
     """A kind of events; the values appear in the log. Features have kinds of their own."""
 
+    @property
+    def is_refusal(self) -> bool:
+        """Whether something was refused, or it is a sign of an attack."""
+        return False
+
 
 class AuditEvent(EventKind):
     """The kinds of events of the server itself."""
@@ -51,28 +56,31 @@ class AuditEvent(EventKind):
     CONSENT_ENDED = "application disconnected"
     CREDENTIAL_CREATED = "client credentials created"
     CREDENTIAL_DELETED = "client credentials deleted"
-    PASSKEY_ADDED = "passkey added"
-    PASSKEY_REMOVED = "passkey removed"
-    PASSKEY_COPIED = "possible copy of a passkey"
-    TOTP_ADDED = "authenticator app added"
-    TOTP_REMOVED = "authenticator app removed"
-    PASSKEY_REQUIRED = "passkey required besides the password"
-    PASSKEY_NOT_REQUIRED = "passkey no longer required besides the password"
-    RECOVERY_CODES_CREATED = "recovery codes created"
-    RECOVERY_CODE_USED = "recovery code used"
-    SECOND_FACTOR_FAILED = "second factor failed after the right password"
-    SECOND_FACTOR_RESET = "second factor reset"
     POD_TOKEN_CREATED = "token of a pod created"  # noqa: S105 - the name of what happened
     POD_TOKEN_REVOKED = "token of the pod revoked"  # noqa: S105 - the name of what happened
     ISSUER_CHANGED = "issuer of the identity provider changed"
-    CERTIFICATE_MADE = "client certificate made"
-    CERTIFICATE_REMOVED = "key of a client certificate removed"
     ISSUER_RESTORED = "identity provider stated in the profile again"
     CODE_REUSED = "code used again: all that came of it ended"
     REFRESH_TOKEN_REUSED = "refresh token used again: all that came of its grant ended"  # noqa: S105
     FETCH_BLOCKED = "outgoing request to a forbidden place blocked"
     KEY_MADE = "signing key made"
     KEY_REMOVED = "signing key removed"
+
+    @property
+    def is_refusal(self) -> bool:
+        return self in _REFUSALS
+
+
+_REFUSALS: Final = frozenset(
+    {
+        AuditEvent.SIGN_IN_FAILED,
+        AuditEvent.SIGN_IN_PAUSED,
+        AuditEvent.CODE_REUSED,
+        AuditEvent.REFRESH_TOKEN_REUSED,
+        AuditEvent.FETCH_BLOCKED,
+        AuditEvent.INVITATION_REFUSED,
+    }
+)
 
 
 class Audit(Protocol):

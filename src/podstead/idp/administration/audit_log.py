@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.idp.audit import Audit, AuditEvent, EventKind, RequestSource
+from podstead.idp.audit import Audit, EventKind, RequestSource
 from podstead.storage.record_store import RecordKind, RecordStore, Versioned
 from podstead.storage.records import Record
 
@@ -82,22 +82,11 @@ class LoggedEvent(msgspec.Struct, frozen=True):
 
 
 _KINDS: Final = {cause: RecordKind(f"audit-{cause.value}", LoggedEvent) for cause in CausedBy}
-_REFUSED: Final = frozenset(
-    {
-        AuditEvent.SIGN_IN_FAILED,
-        AuditEvent.SIGN_IN_PAUSED,
-        AuditEvent.CODE_REUSED,
-        AuditEvent.REFRESH_TOKEN_REUSED,
-        AuditEvent.PASSKEY_COPIED,
-        AuditEvent.FETCH_BLOCKED,
-        AuditEvent.INVITATION_REFUSED,
-    }
-)
 
 
 def cause_of(event: EventKind) -> CausedBy:
     """Who causes an event, unless an operator does."""
-    return CausedBy.REFUSED if event in _REFUSED else CausedBy.PERSON
+    return CausedBy.REFUSED if event.is_refusal else CausedBy.PERSON
 
 
 @dataclass(frozen=True, slots=True)
