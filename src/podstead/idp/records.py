@@ -105,7 +105,7 @@ class BrowserSession(msgspec.Struct, frozen=True):
     """Whether anyone who can write the profile can give themselves this factor. Such a session can
     neither change how people sign in to the account nor delete it (A-130)."""
     sign_in_method: str = msgspec.field(default="", name="way")
-    """The entry of the passkey or key that it began with (:mod:`podstead.idp.sessions`);
+    """The entry of the sign-in method that it began with (:mod:`podstead.idp.sessions`);
     empty for a password, and for sessions of earlier versions."""
     common_password: bool = False
     """Whether the password is a common one, about which the person is warned."""
@@ -224,7 +224,7 @@ class Grant(msgspec.Struct, frozen=True):
     revoked: bool = False
     amr: tuple[str, ...] = ()
     sign_in_method: str = msgspec.field(default="", name="way")
-    """The entry of the passkey or key that the person signed in with; empty for a password."""
+    """The entry of the sign-in method, in place of a password; empty for a password."""
 
 
 def revoked(grant: Grant) -> Grant:
@@ -289,7 +289,7 @@ class Challenge(msgspec.Struct, frozen=True):
     key.
 
     ``holder_hash`` binds it to a browser or, for adding a way to sign in, to a session.
-    ``user_handle`` is for adding a passkey.
+    ``user_handle`` is what an authenticator that is added will know the account by.
     """
 
     purpose: str

@@ -82,7 +82,7 @@ OPEN_CIRCUITS: Final = _gauge(
     "open_circuits", "Origins that are not contacted because they failed too often."
 )
 SOCKETS: Final = _gauge("open_sockets", "WebSockets and event streams that are open.")
-WATCHES: Final = _gauge("watches", "Subscriptions to topics over open sockets and webhooks.")
+WATCHES: Final = _gauge("watches", "Subscriptions to topics over open sockets, and to be pushed.")
 DELIVERED: Final = _counter(
     "notifications_delivered_total", "Notifications passed on to subscribers."
 )

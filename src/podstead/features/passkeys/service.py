@@ -35,7 +35,6 @@ from podstead.features.passkeys.ceremonies import (
     base64url_encoded,
     response_of,
 )
-from podstead.idp import sign_in
 from podstead.idp.audit import Audit, AuditEvent, EventKind, RequestSource
 from podstead.idp.challenges import Challenges, IssuedChallenge, challenge_of, suffix_of
 from podstead.idp.codes import IdpCodes
@@ -209,7 +208,7 @@ class Passkeys:
             account,
             suffix_of(challenge_key),
             stored.entry,
-            sign_in.of_passkey(backup_eligible=assertion.backup_eligible),
+            amr_of_passkey(backup_eligible=assertion.backup_eligible),
         )
 
     # --- parts --------------------------------------------------------------------------------
@@ -356,3 +355,11 @@ def sign_count_increases(before: int, now: int) -> bool:
     counter always send 0. One that has a counter never sends the same or a lower value, unless the
     passkey has been copied."""
     return now > before or (now == 0 and before == 0)
+
+
+def amr_of_passkey(*, backup_eligible: bool) -> tuple[str, ...]:
+    """What tokens say about a passkey (RFC 8176; A-71, A-118): a key that never leaves its device
+    (``hwk``) or that several devices can have (``swk``), with user presence (``user``) and user
+    verification by the device, which makes two factors (``mfa``). Devices do not say whether they
+    verified a PIN, a finger or a face."""
+    return ("swk" if backup_eligible else "hwk", "user", "mfa")

@@ -42,8 +42,7 @@ PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
 add_notices(
     Tone.DONE,
     sign_in_method_removed=N_(
-        "The key or passkey that you signed in with has been removed, so this browser is signed "
-        "out as well."
+        "What you signed in with has been removed, so this browser is signed out as well."
     ),
 )
 add_notices(
