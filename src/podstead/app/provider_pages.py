@@ -226,7 +226,11 @@ class ProviderPages:
         accounts, records, audit = self._accounts.accounts, provider.records, provider.audit
         directory = Directory(records, accounts)
         health = ServerHealth(
-            settings, records, provider.slow_requests, self._services.live_updates.handlers
+            settings,
+            records,
+            provider.slow_requests,
+            self._services.live_updates.handlers,
+            self._services.feature_health,
         )
         return (
             AccountsPage(site, directory, settings.quota_bytes),

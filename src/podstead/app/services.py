@@ -22,6 +22,7 @@ from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.lifespan import WorkerLifespan
 from podstead.app.live_updates import LiveUpdates
 from podstead.app.monitoring.checks import WorkerChecks
+from podstead.app.monitoring.diagnosis import FeatureHealth
 from podstead.app.monitoring.observability import (
     application_class,
     ignored_fields,
@@ -482,6 +483,10 @@ class Services:
         )
 
     @cached_property
+    def feature_health(self) -> FeatureHealth:
+        return FeatureHealth(self.settings, self.records)
+
+    @cached_property
     def _resource_headers(self) -> Sequence[HeaderField]:
         return tuple(field for each in self.features for field in each.resource_headers)
 
@@ -571,6 +576,7 @@ class Services:
                 readings=self.readings,
                 checks=WorkerChecks(self.store, self.space, self.clock),
                 store=self.store,
+                health=self.feature_health,
             ),
             lifespan=WorkerLifespan(self).span(),
             clock=self.clock,

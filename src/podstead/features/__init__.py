@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.app.operator.backup import RunningBackup
     from podstead.app.operator.checking.findings import CheckContext, Finding
     from podstead.app.operator.data_root import OnStep
-    from podstead.app.operator.doctor_network import Diagnosis
+    from podstead.app.monitoring.diagnosis import Diagnosis
     from podstead.app.services import Services
     from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
@@ -333,7 +333,7 @@ class Feature:
         return False
 
     async def health(self, settings: Settings, records: RecordStore) -> Sequence[Diagnosis]:
-        """What ``podstead doctor`` says about the feature, beside a running server. Raises
+        """How the feature is, for ``podstead doctor`` and in a running server. Raises
         ServerTrouble."""
         return ()
 

@@ -66,7 +66,6 @@ _OF_COMMANDS = {
     "importlib.metadata",
     "podstead.features.access_limits.credentials",
     "podstead.features.git.data_root",
-    "podstead.features.mail.health",
     "podstead.outbound.requests",
     "podstead.storage.copying.bodies",
     "podstead.storage.postgresql.inspection",

@@ -82,7 +82,7 @@ OPEN_CIRCUITS: Final = _gauge(
     "open_circuits", "Origins that are not contacted because they failed too often."
 )
 SOCKETS: Final = _gauge("open_sockets", "WebSockets and event streams that are open.")
-WATCHES: Final = _gauge("watches", "Subscriptions to topics over open sockets, and to be pushed.")
+WATCHES: Final = _gauge("watches", "Subscriptions to topics over open sockets and webhooks.")
 DELIVERED: Final = _counter(
     "notifications_delivered_total", "Notifications passed on to subscribers."
 )
@@ -129,6 +129,11 @@ NEARLY_FULL: Final = _gauge(
 DATABASE_BYTES: Final = _gauge("database_bytes", "Size of the database with its log.")
 DISK_TOTAL: Final = _gauge("disk_total_bytes", "Size of the file system of the data root.")
 DISK_FREE: Final = _gauge("disk_free_bytes", "Free space of this file system.")
+FEATURE_FINDINGS: Final = _gauge(
+    "feature_findings",
+    "Findings of the features about their health; they are asked every five minutes.",
+    "severity",
+)
 DISK_FLOOR: Final = _gauge(
     "disk_floor_bytes", "Free space below which the server stores nothing new."
 )
@@ -153,6 +158,7 @@ STORED_FAMILIES: Final = (
     DISK_TOTAL,
     DISK_FREE,
     DISK_FLOOR,
+    FEATURE_FINDINGS,
     LAST_BACKUP,
     LAST_BACKUP_DURATION,
     FAILED_BACKUP,

@@ -188,6 +188,16 @@ class MailHealth:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """What a feature says about its health, in English; ``remedy`` may be empty."""
+
+    check: str
+    detail: str
+    remedy: str
+    is_bad: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """What operators look at. ``started_ms`` is when the worker that answers started."""
 
@@ -206,6 +216,8 @@ class Health:
     slow: Sequence[SlowRequest]
     mail: MailHealth | None
     """``None`` if the server sends no mail."""
+    findings: Sequence[Finding]
+    """Those of the features."""
 
     @property
     def disk_is_low(self) -> bool:
