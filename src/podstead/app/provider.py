@@ -240,4 +240,8 @@ class Provider:
             second_step=self.second_step,
         )
         of_features = [route for each in self.services.features for route in each.provider_routes]
-        return (*plain_routes(self.protocol, userinfo, credentials), *of_features, *self.pages.routes)
+        return (
+            *plain_routes(self.protocol, userinfo, credentials),
+            *of_features,
+            *self.pages.routes,
+        )

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:  # for annotations only: whatever imports this module is below most of these
+    from podstead.app.monitoring.diagnosis import Diagnosis
     from podstead.app.operator.backup import RunningBackup
     from podstead.app.operator.checking.findings import CheckContext, Finding
     from podstead.app.operator.data_root import OnStep
-    from podstead.app.monitoring.diagnosis import Diagnosis
     from podstead.app.services import Services
     from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings

@@ -158,7 +158,8 @@ def records_of_new(account: Account) -> tuple[list[Record], list[Precondition]]:
 # Renames the account of a pod that gets another name, and with it another WebID.
 #
 # The account is renamed in the write that renames the pod. Everything issued for the former WebID
-# ends: sessions, grants, their tokens, and client credentials. Passwords and other ways to sign in remain.
+# ends: sessions, grants, their tokens, and client credentials. Passwords and other ways to sign in
+# remain.
 
 _ENDED: Final[Sequence[RecordKind[Any]]] = (SESSIONS, GRANTS, REFRESH_TOKENS, CODES, CREDENTIALS)
 

@@ -1,8 +1,8 @@
 """Ties sessions and grants to the sign-in method that they began with, and ends them with it.
 
-A sign-in method other than the password is an entry of the store, of a feature. A session or a grant
-names the entry that it began with, and is created only while that entry exists. When the entry is
-removed, every session and grant that began with it ends. Every account keeps one (A-124).
+A sign-in method other than the password is an entry of the store, of a feature. A session or a
+grant names the entry that it began with, and is created only while that entry exists. When the
+entry is removed, every session and grant that began with it ends. Every account keeps one (A-124).
 """
 
 from __future__ import annotations

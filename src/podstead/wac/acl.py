@@ -38,8 +38,8 @@ from podstead.wac.conditions import (
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 
 NOSTR_DID: Final = "did:nostr:"
-"""What the DIDs of Nostr keys begin with: agents that rules may name, whether or not requests can be
-signed with such keys here."""
+"""What the DIDs of Nostr keys begin with: agents that rules may name, whether or not requests can
+be signed with such keys here."""
 
 
 def origin_of(iri: str) -> str | None:

@@ -13,11 +13,11 @@ from rdflib import FOAF, OWL, BNode, Graph, Literal, URIRef
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.features.nostr.links import MAX_PER_ACCOUNT
+from podstead.features.nostr.pages import REQUESTS_PER_MINUTE
 from podstead.features.nostr.profile_keys import ProfileKeys
 from podstead.features.nostr.records import NOSTR_CHALLENGES, NOSTR_LINKS
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.pages.addresses import SECURITY
-from podstead.features.nostr.pages import REQUESTS_PER_MINUTE
 from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.asgi import Answer, Client
 from tests.support.browser import Browser, Page

@@ -14,8 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podstead.features.nostr import schnorr
-from podstead.features.nostr.events import InvalidEvent
-from podstead.features.nostr.events import MAX_TAG_CHARACTERS, MAX_TAGS, MAX_TEXT_CHARACTERS, read_event
+from podstead.features.nostr.events import (
+    MAX_TAG_CHARACTERS,
+    MAX_TAGS,
+    MAX_TEXT_CHARACTERS,
+    InvalidEvent,
+    read_event,
+)
 from podstead.features.nostr.keys import npub
 from tests.support.nostr import ORDER, Change, Json, NostrKey, id_of, packed, set_to, with_tag
 
@@ -246,7 +251,9 @@ def test_any_text_is_refused_and_nothing_else_happens(text: str) -> None:
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors/nostr/bip340.csv"
 Verify = Callable[[bytes, bytes, bytes], bool]
-BOTH = pytest.mark.parametrize("verify", [schnorr.verify_in_python, schnorr.verify], ids=["python", "chosen"])
+BOTH = pytest.mark.parametrize(
+    "verify", [schnorr.verify_in_python, schnorr.verify], ids=["python", "chosen"]
+)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.features.nostr.events import InvalidEvent
-from podstead.features.nostr.events import read_event
-from podstead.features.nostr.events import EventScope, SignedRequest, VerifiedEvent, check_event
-from podstead.features.nostr.events import read_event_url
+from podstead.features.nostr.events import (
+    EventScope,
+    InvalidEvent,
+    SignedRequest,
+    VerifiedEvent,
+    check_event,
+    read_event,
+    read_event_url,
+)
 from tests.support.nostr import Change, NostrKey, packed, set_to, tag_set_to, with_tag, without_tag
 
 KEY = NostrKey.of(5)

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from podstead.authn.authenticate import RequestCredentials
-from podstead.features.nostr.requests import EventVerifier
 from podstead.core.errors import (
     AccessDenied,
     BadRequest,
@@ -20,16 +19,22 @@ from podstead.core.errors import (
     PodsteadError,
     StorageError,
 )
-from podstead.features.nostr.requests import EventRules, SignedRequests
-from podstead.idp.audit import OPERATOR
-from podstead.idp.challenges import ChallengeInvalid, Challenges
-from podstead.features.nostr.sign_in import CHALLENGE_S, LINKING, SIGNING_IN, nostr_challenges
-from podstead.features.nostr.sign_in import EventInvalid, SignedEvents
+from podstead.features.nostr import schnorr
 from podstead.features.nostr.links import LinkedToOtherAccount, NostrLinks, ProfileRefused
 from podstead.features.nostr.records import NOSTR_LINKS, NostrLink
+from podstead.features.nostr.requests import EventRules, EventVerifier, SignedRequests
+from podstead.features.nostr.sign_in import (
+    CHALLENGE_S,
+    LINKING,
+    SIGNING_IN,
+    EventInvalid,
+    SignedEvents,
+    nostr_challenges,
+)
+from podstead.idp.audit import OPERATOR
+from podstead.idp.challenges import ChallengeInvalid, Challenges
 from podstead.idp.records import ACCOUNTS, Account
 from podstead.idp.sign_in_methods import LastFactor, SignInMethod, remaining_factor
-from podstead.features.nostr import schnorr
 from podstead.storage.record_store import RecordKind, Versioned
 from podstead.storage.records import Record
 from tests.support.accounts import Office, office

@@ -11,13 +11,14 @@ import pytest
 from podstead.app.accounts import build_accounts
 from podstead.app.adapters.bundled_contexts import build_documents
 from podstead.app.adapters.foreign import ForeignDocuments
-from podstead.features.nostr.profile_index import index_profiles
 from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.app.operator.administration import rename_pod
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
-from podstead.features.nostr.records import ProfileKeyRecords
+from podstead.features.nostr.profile_index import index_profiles
 from podstead.features.nostr.profile_keys import ProfileKeys
-from podstead.features.nostr.records import PROFILE_KEYS
+from podstead.features.nostr.records import PROFILE_KEYS, ProfileKeyRecords
+from podstead.idp.security_events import security_events
 from podstead.rdf.graph import Graph
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import InlineBody, Put, ResourceKind, Version, Write
@@ -171,6 +172,24 @@ async def test_a_pod_takes_its_records_with_it(
     [account] = await index.keys.accounts_of(KEY.public)
     await accounts.delete(account.value.account_id)
     assert await index.records() == []
+
+
+async def test_a_renamed_pod_keeps_its_records(
+    server: Server, index: Index, settings: Settings
+) -> None:
+    """In the write that renames it; the owner is told as of any other change."""
+    await patch(server.alice, f"INSERT DATA {{ {stating()} }}")
+    await rename_pod(settings, "alice", "alicia", on_step=lambda *_: None)
+    assert await index.records() == [f"{KEY.public}/alicia/"]
+    assert await index.pods() == ["alicia"]
+    [account] = await index.keys.accounts_of(KEY.public)
+    records = RecordStore(index.store, SystemClock(), SystemRandomness())
+    told = [each.what for each in await security_events(records, account.value.account_id)]
+    assert sorted(told) == [
+        "Nostr key named by the profile",
+        "Nostr key named by the profile",
+        "Nostr key no longer named by the profile",
+    ]
 
 
 async def test_a_record_that_should_not_be_there_finds_nobody(server: Server, index: Index) -> None:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from podstead.authn.authenticate import RequestCredentials
-from podstead.features.nostr.requests import EventVerifier
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.features.nostr.requests import EventRules, SignedRequests
 from podstead.features.nostr import schnorr
 from podstead.features.nostr.events import InvalidEvent
+from podstead.features.nostr.requests import EventRules, EventVerifier, SignedRequests
 from tests.support.clock import FakeClock
 from tests.support.nostr import NostrKey, basic, nostr
 

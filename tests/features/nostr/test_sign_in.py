@@ -17,13 +17,13 @@ import pytest
 
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
-from podstead.idp.authorizations import VERIFIED_S
 from podstead.features.nostr.links import PROVEN_S
+from podstead.features.nostr.pages import REQUESTS_PER_MINUTE
 from podstead.features.nostr.records import NOSTR_LINKS, NostrLink
+from podstead.idp.authorizations import VERIFIED_S
 from podstead.idp.records import ACCOUNTS, SESSIONS
 from podstead.storage.record_store import RecordStore
 from podstead.storage.sqlite import SqliteStore
-from podstead.features.nostr.pages import REQUESTS_PER_MINUTE
 from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page

@@ -9,8 +9,8 @@ import pytest
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.media_types import JSON_LD, TURTLE
-from podstead.rdf.codecs import parse
 from podstead.features.nostr.keys import MAX_KEYS, stated_keys
+from podstead.rdf.codecs import parse
 from tests.support.nostr import NostrKey
 
 DOCUMENT = "https://pod.example/alice/"

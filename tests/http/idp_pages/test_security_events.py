@@ -11,8 +11,8 @@ import pytest
 from podstead.app.accounts import build_accounts
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
-from podstead.idp.security_events import MAX_EVENTS
 from podstead.features.nostr.keys import npub
+from podstead.idp.security_events import MAX_EVENTS
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.pages.addresses import SECURITY
 from tests.support.application import BASE, Server, Start, password_of

@@ -19,11 +19,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from podstead.app.monitoring import diagnosis, families
 from podstead.app.monitoring.checks import check_clock, check_disk
-from podstead.app.monitoring.exposition import exposition
-from podstead.app.monitoring.families import FAMILIES, MetricKind
-from podstead.app.monitoring.readings import Reading, Readings, Total, added, single
-from podstead.app.operator import doctor_network
-from podstead.app.operator.doctor import diagnose
 from podstead.app.monitoring.diagnosis import (
     FRESH_S,
     Diagnosis,
@@ -31,6 +26,11 @@ from podstead.app.monitoring.diagnosis import (
     Severity,
     good,
 )
+from podstead.app.monitoring.exposition import exposition
+from podstead.app.monitoring.families import FAMILIES, MetricKind
+from podstead.app.monitoring.readings import Reading, Readings, Total, added, single
+from podstead.app.operator import doctor_network
+from podstead.app.operator.doctor import diagnose
 from podstead.app.operator.doctor_network import SOON_DAYS, Outside
 from podstead.app.process.admin import is_private_host
 from podstead.config import Settings
@@ -173,7 +173,7 @@ class _Feature(Feature):
     def __init__(self, health: Callable[[], Awaitable[Sequence[Diagnosis]]]) -> None:
         self._health = health
 
-    async def health(self, settings: Settings, records: RecordStore) -> Sequence[Diagnosis]:
+    async def health(self, settings: Settings, records: RecordStore) -> Sequence[Diagnosis]:  # noqa: ARG002
         return await self._health()
 
 
@@ -193,7 +193,7 @@ async def test_features_are_asked_once_in_a_while_and_nobody_waits_long_for_them
 
     monkeypatch.setattr(diagnosis, "features", lambda: [_Feature(slow), _Feature(broken)])
     monkeypatch.setattr(diagnosis, "WAIT_S", 0.001)
-    health = FeatureHealth(Settings(), cast(RecordStore, None))
+    health = FeatureHealth(Settings(), cast("RecordStore", None))
     assert await health.findings() == await health.findings() == ()
     answered.set()
     monkeypatch.setattr(diagnosis, "WAIT_S", 10)

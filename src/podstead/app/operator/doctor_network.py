@@ -27,7 +27,6 @@ from podstead.outbound.probing import (
 from podstead.web.authority import Authorities, is_loopback_url
 from podstead.web.probe_endpoint import PREFIX, SeenRequest
 
-
 SOON_DAYS: Final = 14
 """A certificate that is valid for less should have been renewed."""
 MAX_CLOCK_DIFFERENCE_S: Final = 60

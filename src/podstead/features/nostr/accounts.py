@@ -126,15 +126,13 @@ class NostrWithAccounts(NostrInWorker):
         return AllowedKeys(records=self._records, stated=self._stated, audit=self._audit)
 
     @cached_property
-    def linked(self) -> KeyOwners:  # type: ignore[override]
+    def linked(self) -> KeyOwners:
         """The accounts that requests signed with keys act as."""
         return KeyOwners(links=self._links, stated=self._stated, accounts=self._accounts)
 
     @cached_property
     def _events(self) -> SignedEvents:
-        return SignedEvents(
-            uses=self.uses, challenges=self._challenges, clock=self.services.clock
-        )
+        return SignedEvents(uses=self.uses, challenges=self._challenges, clock=self.services.clock)
 
     @cached_property
     def _limit(self) -> RequestLimit:

@@ -1,8 +1,8 @@
 """Signed Nostr events: parsing them, and checking them against a request (NIP-01, NIP-98).
 
-Pure: the request and the time are parameters. Everything is checked here except the signature, which
-is the most expensive check and therefore the last, and that an event is used only once: the caller
-does both (:class:`podstead.features.nostr.requests.EventVerifier`).
+Pure: the request and the time are parameters. Everything is checked here except the signature,
+which is the most expensive check and therefore the last, and that an event is used only once: the
+caller does both (:class:`podstead.features.nostr.requests.EventVerifier`).
 
 Browsers and libraries normalize a URL before they send it, but sign it as it was given. Both URLs
 are therefore normalized, without decoding anything: URLs of different resources or with different

@@ -1,4 +1,4 @@
-"""Nostr keys: how they are displayed, which the document of a WebID states, and their DID documents.
+"""Nostr keys: those that the document of a WebID states, their display form and DID documents.
 
 A document states a key with ``owl:sameAs`` (or ``schema:sameAs``) and ``did:nostr:<key>``, or with
 a verification method for authentication that contains the key (Controlled Identifiers 1.0).

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 
-
 from podstead.app.adapters.bundled_contexts import build_documents
 from podstead.app.adapters.engine import new_store
 from podstead.app.adapters.foreign import ForeignDocuments
@@ -22,6 +21,7 @@ from podstead.storage.record_store import RecordStore
 from podstead.storage.records import AtVersion, PodRecord
 
 logger = logging.getLogger("podstead.app")
+
 
 async def index_profiles(settings: Settings) -> None:
     """Read all profiles of a data root that no other process writes to. Raises StorageError."""

@@ -117,8 +117,6 @@ class EventVerifier:
         return await self._used.is_used(shared, now_ms=now_ms)
 
 
-
-
 class LinkedKeys(Protocol):
     """The keys that belong to accounts of this server (A-127)."""
 

@@ -1,7 +1,7 @@
 """Signs in with a Nostr key (A-125, A-130), which a signed event proves (A-126).
 
-Such events have the strict form of NIP-98, like those of signed requests, and each can be used once:
-an event used for one purpose is invalid for the other. The URL of an event for an interaction
+Such events have the strict form of NIP-98, like those of signed requests, and each can be used
+once: an event used for one purpose is invalid for the other. The URL of an event for an interaction
 contains the interaction's uid, which serves as a challenge. Everywhere else the event needs a
 ``challenge`` tag with a challenge of the server.
 

@@ -132,9 +132,7 @@ class Passkeys:
         )
         passkey = self._made(account.value, taken, created, credential, label)
         await self._keep(account, passkey, source)
-        self._audit.note(
-            PasskeyEvents.ADDED, account_id=passkey.account_id, aaguid=passkey.aaguid
-        )
+        self._audit.note(PasskeyEvents.ADDED, account_id=passkey.account_id, aaguid=passkey.aaguid)
         return passkey
 
     # --- looking after them -------------------------------------------------------------------
@@ -175,9 +173,7 @@ class Passkeys:
         await self._records.commit(removal, depends_on)
         # Sessions and grants that began with it during the removal:
         await self._records.commit(await end_records(self._records, account_id, method))
-        self._audit.note(
-            PasskeyEvents.REMOVED, account_id=account_id, aaguid=stored.value.aaguid
-        )
+        self._audit.note(PasskeyEvents.REMOVED, account_id=account_id, aaguid=stored.value.aaguid)
         return method
 
     # --- signing in ---------------------------------------------------------------------------

@@ -189,7 +189,9 @@ class TwoFactors:
                 raise BadRequest(TwoFactorCodes.PASSKEY_NEEDED)
             return (passkey,)
 
-        event = TwoFactorEvents.PASSKEY_REQUIRED if required else TwoFactorEvents.PASSKEY_NOT_REQUIRED
+        event = (
+            TwoFactorEvents.PASSKEY_REQUIRED if required else TwoFactorEvents.PASSKEY_NOT_REQUIRED
+        )
         await self._change(account, event, source, check=check, with_passkey=required)
         if not required or found.record.recovery_hashes:
             return ()

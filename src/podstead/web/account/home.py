@@ -18,8 +18,8 @@ from podstead.core.media_types import essence
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
-from podstead.wac.modes import Mode
 from podstead.wac.acl import NOSTR_DID
+from podstead.wac.modes import Mode
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import ACTIVITY, files_url, shown_name
