@@ -20,9 +20,10 @@ from podstead.features.nostr.profile_keys import ProfileKeys
 from podstead.features.nostr.records import PROFILE_KEYS, ProfileKeyRecords
 from podstead.idp.security_events import security_events
 from podstead.rdf.graph import Graph
+from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import InlineBody, Put, ResourceKind, Version, Write
-from podstead.storage.sqlite import SqliteStore
+from podstead.storage.sqlite import SqliteFacts, SqliteStore
 from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer, Client
 from tests.support.nostr import NostrKey
@@ -179,6 +180,7 @@ async def test_a_renamed_pod_keeps_its_records(
 ) -> None:
     """In the write that renames it; the owner is told as of any other change."""
     await patch(server.alice, f"INSERT DATA {{ {stating()} }}")
+    SqliteFacts(RootLayout(settings.root).database).write_fact("base-url", BASE)
     await rename_pod(settings, "alice", "alicia", on_step=lambda *_: None)
     assert await index.records() == [f"{KEY.public}/alicia/"]
     assert await index.pods() == ["alicia"]
