@@ -25,6 +25,7 @@ SETTINGS = {
     "links": ("sharing-link-max-days", "4"),
     "nostr": ("nostr-basic", "any"),
     "passkeys": ("passkey-requests-per-minute", "4"),
+    "read_log": ("read-log-days", "4"),
     "two_factor": ("require-two-factor", "true"),
     "webid_tls": ("client-cert-format", "pem"),
     "mail": ("mail", "console"),

@@ -361,6 +361,7 @@ class Services:
             self.documents,
             quota_bytes=self.settings.quota_bytes,
             container_hooks=container_hooks(self.records),
+            read_observers=[each.read_observer for each in self.features if each.read_observer],
         )
 
     @cached_property

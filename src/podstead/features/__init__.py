@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.idp.sign_in_methods import SecondStep, SignInMethod
     from podstead.notifications.channels import ChannelHandler
     from podstead.resources.committer import WriteExtension, WriteObserver
+    from podstead.resources.context import ReadObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
     from podstead.resources.importing.values import NotTaken
@@ -50,6 +51,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.request import ClientCertificates
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
+    from podstead.web.sharing.notices import NoticeSource
     from podstead.web.sharing.share_page import SharingSection
     from podstead.web.sign_in.authorization import ConsentExtension
     from podstead.web.sign_in.browser_sign_in import PasswordRecovery, SignInForm
@@ -70,6 +72,7 @@ SHIPPED: Final = (
     "passkeys",
     "two_factor",
     "previews",
+    "read_log",
     "uploads",
     "watch",
     "webhooks",
@@ -221,6 +224,10 @@ class WorkerFeature:
     sharing_section: SharingSection | None = None
     """A section of the page about who has access to a resource."""
 
+    access_notices: NoticeSource | None = None
+    """Finds what people should know about the access that they have given: ends, and what is not
+    used."""
+
     security_sections: Sequence[SecuritySection] = ()
     """Sections of the page about security."""
 
@@ -241,6 +248,9 @@ class WorkerFeature:
 
     observer: WriteObserver | None = None
     """Learns of each write of a request to a resource, once it is committed."""
+
+    read_observer: ReadObserver | None = None
+    """Learns of each read of a resource by a request, in the containers that it watches."""
 
     write_extension: WriteExtension | None = None
     """Adds to each write of a request to a resource, before it is committed, or refuses it."""
