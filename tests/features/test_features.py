@@ -21,10 +21,12 @@ EXAMPLE = Path(__file__).parents[2] / "docs/build/example-feature"
 SETTINGS = {
     "acme": ("acme-port", "8080"),
     "git": ("git-processes", "4"),
+    "history": ("keep-deleted", "4"),
     "legacy_notifications": ("legacy-notifications-open", "true"),
     "links": ("sharing-link-max-days", "4"),
     "nostr": ("nostr-basic", "any"),
     "passkeys": ("passkey-requests-per-minute", "4"),
+    "read_log": ("read-log-days", "4"),
     "two_factor": ("require-two-factor", "true"),
     "webid_tls": ("client-cert-format", "pem"),
     "mail": ("mail", "console"),
@@ -33,6 +35,7 @@ SETTINGS = {
 ADDRESSES = {
     "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
     "previews": ["/.pages/thumbnail/{pod}/picture.png"],
+    "history": ["/.history/trash/{pod}/"],
     "legacy_notifications": ["/.notifications"],
     "links": ["/.links/open/none"],
     "uploads": ["/.uploads/"],
@@ -40,6 +43,7 @@ ADDRESSES = {
 }
 """Addresses that only the feature answers."""
 OF_THE_PROVIDER = {
+    "nostr": ("/idp/account/nostr", "/idp/login", "data-nostr"),
     "passkeys": ("/idp/account/passkeys", "/idp/login", "data-passkeys"),
     "two_factor": ("/idp/account/two-factor", "/.pages/forgot", "/idp/recover"),
 }
