@@ -135,13 +135,6 @@ def read_manifest(text: bytes) -> Manifest:
         raise BackupDamaged(f"{MANIFEST} is damaged") from error
 
 
-def time_as_text(unix_ms: int) -> str:
-    """A time as ``2026-11-21T05:30:00.123Z``."""
-    seconds, rest = divmod(unix_ms, 1000)
-    text = datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{text}.{rest:03}Z"
-
-
 OnFile = Callable[[FileRecord, Iterator[bytes]], None]
 """Called with each file and directory and the pieces of its content, all of which it must take."""
 
