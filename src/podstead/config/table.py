@@ -117,9 +117,7 @@ def setting(
     return dataclasses.field(default=default, metadata={_METADATA_KEY: row})
 
 
-def optional(
-    kind: ValueType[T], group: str, meaning: str, **details: Unpack[Details]
-) -> T | None:
+def optional(kind: ValueType[T], group: str, meaning: str, **details: Unpack[Details]) -> T | None:
     """A field that is ``None`` unless it is set."""
     row = Row(kind, group, meaning, **details)
     return cast("T | None", dataclasses.field(default=None, metadata={_METADATA_KEY: row}))

@@ -27,5 +27,6 @@ class GitSettings:
         "The maximum number of git requests that each worker handles at once; a single address may "
         "use half of them. A request that has to wait longer than ten seconds gets 503.",
         unit="processes",
-        reason="Each runs a process that may occupy one core and use several hundred MiB of memory.",
+        reason="Each runs a process that may occupy one core and use several hundred MiB of "
+        "memory.",
     )

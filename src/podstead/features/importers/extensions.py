@@ -14,9 +14,7 @@ OCTET_STREAM: Final = "application/octet-stream"
 
 _TABLE: Final = files("podstead.features.importers").joinpath("media_types.txt").read_text("utf-8")
 _TYPES: Final = {
-    extension: line.split()[0]
-    for line in _TABLE.splitlines()
-    for extension in line.split()[1:]
+    extension: line.split()[0] for line in _TABLE.splitlines() for extension in line.split()[1:]
 }
 
 

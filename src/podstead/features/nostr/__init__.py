@@ -26,7 +26,8 @@ class NostrSettings:
         value_types.SWITCH,
         Group.IDENTITY,
         "Whether a request signed with a Nostr key must contain the hash of its body.",
-        reason="NIP-98 only recommends the hash, but without it the signature does not cover the body.",
+        reason="NIP-98 only recommends the hash, but without it the signature does not cover the "
+        "body.",
     )
     nostr_basic: str = setting(
         "safe",

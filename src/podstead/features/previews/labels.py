@@ -46,8 +46,8 @@ _NAMESPACES: Final = MappingProxyType(
 )
 
 _LABELS: Final = files("podstead.features.previews").joinpath("labels.txt").read_text("utf-8")
-"""One line for each term: its name, then English, German, Spanish and Dutch. Read when the module is
-loaded, as part of the program."""
+"""One line for each term: its name, then English, German, Spanish and Dutch. Read when the module
+is loaded, as part of the program."""
 
 
 def vocabulary_label(iri: str, language: str = "en") -> str | None:
