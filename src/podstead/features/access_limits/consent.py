@@ -170,20 +170,29 @@ class LimitConsent:
             key = client_key(person.web_id, client_id)
             stored = await self.limits.find(key)
             limit = None if stored is None else stored.value.limit
-            found[client_id] = ClientTerms(
-                self._rendered("application.html", limit, address=f"{PAGE}/{key}"),
-                are_limited=limit is not None,
+            text = self._rendered(
+                "application.html",
+                described=None if limit is None else self.form.described(limit),
+                has_ended=limit is not None and limit.has_ended(self.limits.records.now_s()),
+                paused=limit is not None and limit.paused,
+                address=f"{PAGE}/{key}",
+                csrf_token=person.csrf_token,
             )
+            found[client_id] = ClientTerms(text, are_limited=limit is not None)
         if person.pods:
-            found[""] = ClientTerms(
-                self._rendered("below.html", None, address=self.base_url + PAGE)
+            stored_rules = await self.limits.rules_of(person.pods[0])
+            rules = () if stored_rules is None else stored_rules.value.rules
+            text = self._rendered(
+                "below.html",
+                rules=[(each.client, self.form.described(each.limit)) for each in rules],
+                address=self.base_url + PAGE,
             )
+            found[""] = ClientTerms(text)
         return found
 
-    def _rendered(self, template: str, limit: Limit | None, *, address: str) -> Markup:
-        described = None if limit is None else self.form.described(limit)
+    def _rendered(self, template: str, **values: object) -> Markup:
         found = load_templates().get_template(f"pods/access_limits/{template}")
-        return Markup(found.render(described=described, address=address))  # noqa: S704 - it escapes
+        return Markup(found.render(**values))  # noqa: S704 - it escapes
 
     async def _present(
         self, page: PageRequest, pending: PendingAuthorization
