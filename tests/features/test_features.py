@@ -41,6 +41,7 @@ ADDRESSES = {
 }
 """Addresses that only the feature answers."""
 OF_THE_PROVIDER = {
+    "nostr": ("/idp/account/nostr", "/idp/login", "data-nostr"),
     "passkeys": ("/idp/account/passkeys", "/idp/login", "data-passkeys"),
     "two_factor": ("/idp/account/two-factor", "/.pages/forgot", "/idp/recover"),
 }

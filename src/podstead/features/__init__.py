@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:  # for annotations only: whatever imports this module is below most of these
+    from podstead.app.monitoring.diagnosis import Diagnosis
     from podstead.app.operator.backup import RunningBackup
     from podstead.app.operator.checking.findings import CheckContext, Finding
     from podstead.app.operator.data_root import OnStep
-    from podstead.app.operator.doctor_network import Diagnosis
     from podstead.app.services import Services
     from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
     from podstead.resources.importing.values import NotTaken
-    from podstead.resources.planning import ContainerHook
+    from podstead.resources.planning import ContainerHook, WriteHook
     from podstead.storage.layout import RootLayout
     from podstead.storage.protocol import Store
     from podstead.storage.record_store import RecordStore
@@ -55,6 +55,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.sharing.share_page import SharingSection
     from podstead.web.sign_in.authorization import ConsentExtension
     from podstead.web.sign_in.browser_sign_in import PasswordRecovery, SignInForm
+    from podstead.web.sign_in.registration import RegistrationPart
 
 C = TypeVar("C", bound=Callable[..., object])
 CommandOption = Callable[[Any], Any]
@@ -68,7 +69,6 @@ SHIPPED: Final = (
     "legacy_notifications",
     "links",
     "mail",
-    "nostr",
     "passkeys",
     "two_factor",
     "previews",
@@ -77,6 +77,7 @@ SHIPPED: Final = (
     "watch",
     "webhooks",
     "webid_tls",
+    "nostr",
 )
 """The features in this folder, in the order of what they add to pages. One whose folder was removed
 is not there, and nothing else changes."""
@@ -214,6 +215,9 @@ class WorkerFeature:
     password_recovery: PasswordRecovery | None = None
     """A way to a new password for people who have lost theirs."""
 
+    registration_part: RegistrationPart | None = None
+    """A part of the registration form; there can be one."""
+
     account_collections: Sequence[Collection[Any]] = ()
     """What belongs to an account and is listed and removed, as JSON and on pages."""
 
@@ -339,7 +343,7 @@ class Feature:
         return False
 
     async def health(self, settings: Settings, records: RecordStore) -> Sequence[Diagnosis]:
-        """What ``podstead doctor`` says about the feature, beside a running server. Raises
+        """How the feature is, for ``podstead doctor`` and in a running server. Raises
         ServerTrouble."""
         return ()
 
@@ -362,9 +366,18 @@ class Feature:
         objects are made."""
         return ()
 
+    def write_hooks(self, records: RecordStore) -> Sequence[WriteHook]:
+        """Hooks that derive records from documents which are written, also while the feature is
+        off."""
+        return ()
+
     def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
         """Hooks on writes that concern containers, also while the feature is off."""
         return ()
+
+    def prepare_root(self, settings: Settings, *, is_new: bool) -> None:
+        """Complete what the feature has stored, before the data root is served, and while no other
+        process writes to it; ``is_new`` if it has never been served. Raises StorageError."""
 
     async def moved_base(self, records: RecordStore, renamed: Callable[[str], str]) -> None:
         """Rewrite what the feature's records say of URLs of the server, which gets another base
@@ -427,6 +440,11 @@ async def credential_records(
     for feature in features():
         found += await feature.credential_records(records, credential, options)
     return found
+
+
+def write_hooks(records: RecordStore) -> Sequence[WriteHook]:
+    """Those of all features."""
+    return [hook for each in features() for hook in each.write_hooks(records)]
 
 
 def container_hooks(records: RecordStore) -> Sequence[ContainerHook]:

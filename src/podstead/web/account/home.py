@@ -18,6 +18,7 @@ from podstead.core.media_types import essence
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
+from podstead.wac.acl import NOSTR_DID
 from podstead.wac.modes import Mode
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
@@ -172,7 +173,6 @@ def _by_size(bars: Iterable[Bar]) -> list[Bar]:
     return sorted(bars, key=lambda each: (-each.size_bytes, each.name))
 
 
-_NOSTR = "did:nostr:"
 _SHOWN_KEY_CHARACTERS = 12
 
 
@@ -198,8 +198,8 @@ def agent_text(
     local = iri.removeprefix(f"{base_url}/")
     if local != iri and local.endswith("/#me") and local.count("/") == 1:
         return local.removesuffix("/#me")
-    if iri.startswith(_NOSTR):
-        return f"{_NOSTR}{iri[len(_NOSTR) :][:_SHOWN_KEY_CHARACTERS]}…"
+    if iri.startswith(NOSTR_DID):
+        return f"{iri[: len(NOSTR_DID) + _SHOWN_KEY_CHARACTERS]}…"
     return iri.partition("://")[2] or iri
 
 
