@@ -124,7 +124,8 @@ def declared_routes(*objects: object) -> Iterator[DeclaredRoute]:
     found: dict[str, DeclaredRoute] = {}
     for each in objects:
         below = getattr(each, "below", "")
-        for name, declared_path, methods, options in _declarations(type(each)):
+        declarations = _declarations(type(each))  # type: ignore[arg-type]  # classes are hashable
+        for name, declared_path, methods, options in declarations:
             path = below + declared_path
             declared = found.setdefault(path, DeclaredRoute(path, {}, {}))
             declared.handlers.update(dict.fromkeys(methods, getattr(each, name)))
