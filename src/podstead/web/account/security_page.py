@@ -44,6 +44,7 @@ SHOWN_NAMES: Final = (
     N_("passkey removed"),
     N_("Nostr key linked"),
     N_("Nostr key unlinked"),
+    N_("token of a pod created"),
     N_("token of the pod revoked"),
     N_("Nostr key named by the profile"),
     N_("Nostr key no longer named by the profile"),
