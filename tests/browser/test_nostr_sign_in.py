@@ -32,7 +32,7 @@ NOT_SIGNED = "Nothing was done: the extension did not sign."
 
 _addresses = (f"192.0.2.{number}" for number in itertools.count(1))
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.feature("nostr")]
 
 
 provider = server_fixture(["--idp", "--trusted-proxy", "127.0.0.1", "--trusted-proxy", "::1"])

@@ -25,6 +25,7 @@ SETTINGS = {
     "links": ("sharing-link-max-days", "4"),
     "nostr": ("nostr-basic", "any"),
     "passkeys": ("passkey-requests-per-minute", "4"),
+    "read_log": ("read-log-days", "4"),
     "two_factor": ("require-two-factor", "true"),
     "webid_tls": ("client-cert-format", "pem"),
     "mail": ("mail", "console"),
@@ -40,6 +41,7 @@ ADDRESSES = {
 }
 """Addresses that only the feature answers."""
 OF_THE_PROVIDER = {
+    "nostr": ("/idp/account/nostr", "/idp/login", "data-nostr"),
     "passkeys": ("/idp/account/passkeys", "/idp/login", "data-passkeys"),
     "two_factor": ("/idp/account/two-factor", "/.pages/forgot", "/idp/recover"),
 }

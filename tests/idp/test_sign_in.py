@@ -13,7 +13,6 @@ from podstead.app.adapters.passwords import Argon2Passwords, HashCost
 from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded, RateLimited
 from podstead.idp import challenges as module
 from podstead.idp.challenges import ChallengeInvalid, Challenges
-from podstead.idp.nostr.challenges import nostr_challenges
 from podstead.idp.passwords import PasswordCheck
 from podstead.idp.records import Challenge
 from podstead.idp.sign_in import FailureLimits, SignInFailed
@@ -331,10 +330,11 @@ async def test_a_challenge_is_taken_for_what_it_was_issued_for(tmp_path: Path) -
 
 async def test_a_challenge_is_of_one_kind(tmp_path: Path) -> None:
     async with office(tmp_path / "root") as place:
-        of_nostr = nostr_challenges(place.services.records)
+        kind = RecordKind("other-challenge", Challenge)
+        others = Challenges(kind, lifetime_s=CHALLENGE_S, records=place.services.records)
         key = (await _challenges(place).issue(SIGNING_IN, holder="mine")).challenge_key
         with pytest.raises(ChallengeInvalid):
-            await of_nostr.take(key, SIGNING_IN, holder="mine")
+            await others.take(key, SIGNING_IN, holder="mine")
 
 
 @pytest.mark.parametrize(

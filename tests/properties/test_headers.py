@@ -223,6 +223,7 @@ tags = st.lists(
 )
 
 
+@pytest.mark.feature("nostr")
 @given(
     changes=st.dictionaries(names, rubbish | tags, min_size=1, max_size=2),
     signed=st.booleans(),

@@ -249,6 +249,7 @@ def end_worker(server: ServerProcess) -> None:
     wait_until(lambda: worker_of(server) not in {before, 0}, "another worker")
 
 
+@pytest.mark.feature("nostr")
 @pytest.mark.feature("passkeys")
 @pytest.mark.needs("git")
 @pytest.mark.needs("curl")

@@ -51,6 +51,7 @@ def test_the_root_is_for_the_servers_account_alone(server: ServerProcess) -> Non
         assert path.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.feature("nostr")
 def test_profiles_of_an_earlier_version_are_read_once_for_their_keys(tmp_path: Path) -> None:
     """A-127: an earlier version made no records of the Nostr keys that they name."""
     server, key = ServerProcess(tmp_path / "root"), "ab" * 32

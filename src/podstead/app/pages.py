@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -35,8 +36,9 @@ from podstead.web.pages.cookies import Cookies
 from podstead.web.pages.request import People, PeopleByAnySession
 from podstead.web.pages.site import Site
 from podstead.web.routes import Endpoint, Route, plain_routes
+from podstead.web.sharing.notices import Notices, RuleNotices
 from podstead.web.sharing.requests import AskPage, RequestsPage, WhyPage
-from podstead.web.sharing.share_page import SharePage
+from podstead.web.sharing.share_page import SectionNames, SharePage, SharingSection
 from podstead.web.sharing.shared import SharedPage
 from podstead.web.sharing.views import Names, NamesByReader
 from podstead.web.sign_in.pages import (
@@ -206,6 +208,21 @@ class PodPages:
         return SharedLists(services.resource_context, services.owners)
 
     @cached_property
+    def _sections(self) -> Sequence[SharingSection]:
+        features = self._services.features
+        return [each.sharing_section for each in features if each.sharing_section]
+
+    @cached_property
+    def _notices(self) -> Notices:
+        services = self._services
+        of_features = [each.access_notices for each in services.features if each.access_notices]
+        return Notices((RuleNotices(self._shared_lists), *of_features), services.clock)
+
+    @cached_property
+    def _activity(self) -> PodActivity:
+        return PodActivity(store=self._services.store, gate=self._services.gate)
+
+    @cached_property
     def _requests_page(self) -> RequestsPage:
         page = RequestsPage(
             self.site,
@@ -213,6 +230,7 @@ class PodPages:
             PendingRequests(self._access_requests, self._services.store),
             self.sharing,
             Names(self._services.base_url),
+            self._notices,
         )
         self.site.guard.announce(page.count)
         return page
@@ -233,11 +251,19 @@ class PodPages:
                 requests,
                 contacts,
                 names,
-                [each.sharing_section for each in services.features if each.sharing_section],
+                self._sections,
             ),
             WhyPage(site, self.sharing, people, names),
             AskPage(site, requests),
-            SharedPage(site, self._shared_lists, requests, names),
+            SharedPage(
+                site,
+                self._shared_lists,
+                requests,
+                names,
+                self.sharing,
+                self._activity,
+                self._sections,
+            ),
             self._requests_page,
         )
 
@@ -245,11 +271,19 @@ class PodPages:
         """The pages about a person and their pod."""
         services, settings, site = self._services, self._services.settings, self.site
         provider = services.provider_here
-        activity = PodActivity(store=services.store, gate=services.gate)
-        requests, issuer = self._requests_page.waiting, settings.issuer if settings.idp else None
+        activity, agent_names = self._activity, SectionNames(self._sections)
         return (
-            HomePage(site, activity, self._usage, self._shared_lists, requests, issuer),
-            ActivityPage(site, activity),
+            HomePage(
+                site,
+                activity,
+                self._usage,
+                self._shared_lists,
+                self._requests_page.waiting,
+                self._notices,
+                agent_names,
+                settings.issuer if settings.idp else None,
+            ),
+            ActivityPage(site, activity, agent_names),
             StoragePage(site, self._usage),
             ProfilePage(site, Profiles(services.resources, services.parse, services.base_url)),
             SecurityPage(

@@ -13,7 +13,6 @@ from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.own_resources import AccountProfiles, ClientDocumentReader
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.registration import terms_hash
-from podstead.app.nostr_keys import NostrServices
 from podstead.app.provider_pages import ProviderPages
 from podstead.features import features
 from podstead.idp.administration.audit_log import SlowRequests
@@ -22,7 +21,7 @@ from podstead.idp.authorizations import Authorizations
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.credentials import PodTokens
 from podstead.idp.grants import ConnectedClients
-from podstead.idp.records import NOSTR_LINKS, SecurityEvent
+from podstead.idp.records import SecurityEvent
 from podstead.idp.request_notices import AccessRequestMails
 from podstead.idp.security_events import security_events
 from podstead.idp.sessions import Sessions
@@ -31,7 +30,7 @@ from podstead.idp.sign_in_methods import SecondStep, SignInMethod
 from podstead.idp.token_issuing import IssuerRestoration, OwnTokens, ProfileIssuer
 from podstead.idp.token_service import TokenService, TokenStatus
 from podstead.web.authority import is_loopback_url
-from podstead.web.oidc.accounts import CredentialsEndpoint, DidDocumentEndpoint, PodsWithAccounts
+from podstead.web.oidc.accounts import CredentialsEndpoint, PodsWithAccounts
 from podstead.web.oidc.endpoints import ProtocolEndpoints, UserinfoEndpoint
 from podstead.web.pages.addresses import REQUESTS
 from podstead.web.pages.cookies import Cookies
@@ -86,8 +85,7 @@ class Provider:
     @cached_property
     def sign_in_methods(self) -> Sequence[SignInMethod]:
         """Those besides the password."""
-        of_features = [method for each in features() for method in each.sign_in_methods()]
-        return (*of_features, SignInMethod(NOSTR_LINKS))
+        return [method for each in features() for method in each.sign_in_methods()]
 
     @cached_property
     def second_step(self) -> SecondStep | None:
@@ -96,11 +94,6 @@ class Provider:
             (each.second_step for each in self.services.features if each.second_step is not None),
             None,
         )
-
-    @cached_property
-    def nostr(self) -> NostrServices | None:
-        """The services for Nostr keys; ``None`` if the server accepts no signed events."""
-        return NostrServices(self) if self.services.accepts_signed_events else None
 
     @cached_property
     def own_profiles(self) -> AccountProfiles:
@@ -246,9 +239,9 @@ class Provider:
             last_sign_ins=LastSignIns(self.records),
             second_step=self.second_step,
         )
-        endpoints: list[object] = [self.protocol, userinfo, credentials]
-        if self.nostr is not None:
-            links = self.nostr.links
-            endpoints.append(DidDocumentEndpoint(links=links, accounts=self.accounts.accounts))
         of_features = [route for each in self.services.features for route in each.provider_routes]
-        return (*plain_routes(*endpoints), *of_features, *self.pages.routes)
+        return (
+            *plain_routes(self.protocol, userinfo, credentials),
+            *of_features,
+            *self.pages.routes,
+        )

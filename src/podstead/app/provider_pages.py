@@ -28,11 +28,6 @@ from podstead.web.account.collections import (
     PodTokenCollection,
     SessionCollection,
 )
-from podstead.web.account.nostr import (
-    NostrKeyCollection,
-    NostrSignInEndpoints,
-    ProfileKeyCollection,
-)
 from podstead.web.account.security_page import SecurityPage
 from podstead.web.console.accounts import AccountPage, AccountsPage
 from podstead.web.console.server import HealthPage, InvitationsPage, LogPage, SettingsPage
@@ -45,7 +40,6 @@ from podstead.web.sign_in.authorization import (
     VerifiedSignIn,
 )
 from podstead.web.sign_in.browser_sign_in import (
-    NOSTR_REQUESTS_PER_MINUTE,
     BrowserSignIn,
     PasswordRecovery,
     RequestLimit,
@@ -56,7 +50,7 @@ from podstead.web.sign_in.links import ForgotPage, LinkPage, VerifyPage
 from podstead.web.sign_in.login import LoginPage
 from podstead.web.sign_in.pages import LanguageChoice, SignInPage
 from podstead.web.sign_in.people import PodSessions
-from podstead.web.sign_in.registration import NewTermsPage, RegistrationPages
+from podstead.web.sign_in.registration import NewTermsPage, RegistrationPages, RegistrationPart
 
 if TYPE_CHECKING:
     from podstead.app.provider import Provider
@@ -91,7 +85,6 @@ class ProviderPages:
         routes = self.site.guard.routes(
             *self._sign_in_pages(),
             *self._account_pages(),
-            *self._nostr_pages(),
             *(page for each in self._services.features for page in each.provider_pages),
             *self._console_pages(),
             *self._pages_without_pods(),
@@ -121,8 +114,7 @@ class ProviderPages:
         site, provider, sign_in = self.site, self._provider, self.sign_in
         accounts = self._accounts.accounts
         authorizations = provider.authorizations
-        has_nostr = provider.nostr is not None
-        login = LoginPage(site, sign_in, self.forms, has_nostr)
+        login = LoginPage(site, sign_in, self.forms)
         return (
             login,
             AuthorizationEndpoint(
@@ -134,7 +126,6 @@ class ProviderPages:
                 sign_in,
                 provider.audit,
                 self.forms,
-                has_nostr,
                 self._services.consent,
             ),
             RegistrationPages(
@@ -142,7 +133,7 @@ class ProviderPages:
                 accounts,
                 authorizations,
                 sign_in,
-                None if provider.nostr is None else provider.nostr.proven,
+                self._registration_part,
             ),
             NewTermsPage(site, accounts, authorizations, self._settings.terms_text),
             EndSessionPages(
@@ -161,6 +152,11 @@ class ProviderPages:
         return [form for each in self._services.features for form in each.sign_in_forms]
 
     @cached_property
+    def _registration_part(self) -> RegistrationPart | None:
+        found = (each.registration_part for each in self._services.features)
+        return next((each for each in found if each is not None), None)
+
+    @cached_property
     def _recoveries(self) -> Sequence[PasswordRecovery]:
         found = [each.password_recovery for each in self._services.features]
         return [each for each in found if each is not None]
@@ -173,18 +169,8 @@ class ProviderPages:
     def _collections(self) -> Sequence[Collection[Any]]:
         """What belongs to an account and is listed and removed."""
         site, provider, audit = self.site, self._provider, self._provider.audit
-        found: list[Collection[Any]] = [
-            collection
-            for each in self._services.features
-            for collection in each.account_collections
-        ]
-        if provider.nostr is not None:
-            links, stated = provider.nostr.links, provider.nostr.stated
-            events, limit = provider.nostr.events, self._nostr_limit
-            found.append(NostrKeyCollection(site, links, stated, events, limit))
-            found.append(ProfileKeyCollection(site, stated, links, provider.nostr.allowed))
         return (
-            *found,
+            *(found for each in self._services.features for found in each.account_collections),
             CredentialCollection(site, self._accounts.credentials, self._services.consent),
             PodTokenCollection(
                 site,
@@ -237,28 +223,6 @@ class ProviderPages:
         return RequestLimit(name, self._services.store, self._services.clock, per_minute)
 
     @cached_property
-    def _nostr_limit(self) -> RequestLimit:
-        return self.limit("nostr", NOSTR_REQUESTS_PER_MINUTE)
-
-    def _nostr_pages(self) -> tuple[object, ...]:
-        nostr = self._provider.nostr
-        if nostr is None:
-            return ()
-        return (
-            NostrSignInEndpoints(
-                self.site,
-                nostr.events,
-                nostr.sign_in,
-                nostr.proven,
-                self._provider.authorizations,
-                self.sign_in,
-                self.verified_sign_in,
-                nostr.challenges,
-                self._nostr_limit,
-            ),
-        )
-
-    @cached_property
     def own_account(self) -> OwnAccountPages:
         """What the pages show of a person's account."""
         return OwnAccountPages(
@@ -271,7 +235,11 @@ class ProviderPages:
         accounts, records, audit = self._accounts.accounts, provider.records, provider.audit
         directory = Directory(records, accounts)
         health = ServerHealth(
-            settings, records, provider.slow_requests, self._services.live_updates.handlers
+            settings,
+            records,
+            provider.slow_requests,
+            self._services.live_updates.handlers,
+            self._services.feature_health,
         )
         return (
             AccountsPage(site, directory, settings.quota_bytes),

@@ -6,7 +6,6 @@ by a request: it uses the objects themselves.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.lifespan import WorkerLifespan
 from podstead.app.live_updates import LiveUpdates
 from podstead.app.monitoring.checks import WorkerChecks
+from podstead.app.monitoring.diagnosis import FeatureHealth
 from podstead.app.monitoring.observability import (
     application_class,
     ignored_fields,
@@ -44,7 +44,6 @@ from podstead.authn.resource_tokens import (
     ProofVerifier,
     TokenRules,
 )
-from podstead.authn.signed_events import EventVerifier
 from podstead.authn.web_ids import (
     IdentityStatus,
     LocalWebIds,
@@ -55,9 +54,7 @@ from podstead.authn.web_ids import (
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.identity import IdentityRefinement
-from podstead.features import WorkerFeature, container_hooks, features
-from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
-from podstead.nostr import schnorr
+from podstead.features import WorkerFeature, container_hooks, features, write_hooks
 from podstead.pods.provision import PodProvisioner
 from podstead.rdf.graph import Graph
 from podstead.resources.context import ResourceContext
@@ -235,16 +232,6 @@ class Services:
             tokens=self.store, web_ids=self.local_web_ids, refinements=self._refinements
         )
 
-    @property
-    def accepts_signed_events(self) -> bool:
-        """Whether signed events are accepted: with plain http, anybody on the network path could
-        use them (A-148)."""
-        return self.base_url.startswith("https:") or is_loopback_url(self.base_url)
-
-    @cached_property
-    def event_uses(self) -> EventVerifier:
-        return EventVerifier(used=self.store, clock=self.clock, verify=_verify_schnorr)
-
     @cached_property
     def nonces(self) -> DpopNonces | None:
         if not self.settings.dpop_nonce:
@@ -374,6 +361,7 @@ class Services:
             self.documents,
             quota_bytes=self.settings.quota_bytes,
             container_hooks=container_hooks(self.records),
+            read_observers=[each.read_observer for each in self.features if each.read_observer],
         )
 
     @cached_property
@@ -385,7 +373,7 @@ class Services:
             max_body_bytes=settings.max_body_bytes,
             rendering_cache_bytes=settings.rendering_cache_bytes,
             named_owners=self.owners if settings.advertise_owners else None,
-            write_hooks=(ProfileKeyRecords(self.records), self.rules_index),
+            write_hooks=(*write_hooks(self.records), self.rules_index),
             acl_listener=AclAudit(),
             observers=[each.observer for each in self.features if each.observer is not None],
             extensions=[each.write_extension for each in self.features if each.write_extension],
@@ -496,6 +484,10 @@ class Services:
         )
 
     @cached_property
+    def feature_health(self) -> FeatureHealth:
+        return FeatureHealth(self.settings, self.records)
+
+    @cached_property
     def _resource_headers(self) -> Sequence[HeaderField]:
         return tuple(field for each in self.features for field in each.resource_headers)
 
@@ -585,6 +577,7 @@ class Services:
                 readings=self.readings,
                 checks=WorkerChecks(self.store, self.space, self.clock),
                 store=self.store,
+                health=self.feature_health,
             ),
             lifespan=WorkerLifespan(self).span(),
             clock=self.clock,
@@ -600,9 +593,3 @@ class Services:
     def limited_authentication(self) -> LimitedAuthentication:
         """Verifies credentials that clients send on a socket."""
         return LimitedAuthentication(self.authenticator, self.invalid_credentials)
-
-
-async def _verify_schnorr(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    if schnorr.IS_NATIVE:
-        return schnorr.verify(public_key, message, signature)
-    return await asyncio.to_thread(schnorr.verify, public_key, message, signature)

@@ -175,8 +175,8 @@ def doctor(settings: Settings) -> Output:
 
     The exit code is 1 if there is a problem, and 0 if there are only warnings.
     """
+    from podstead.app.monitoring.diagnosis import Severity
     from podstead.app.operator.doctor import diagnose
-    from podstead.app.operator.doctor_network import Severity
 
     findings = asyncio.run(diagnose(settings))
     lines = []

@@ -34,9 +34,9 @@ class AuthenticationMethod(Enum):
 class Identity:
     """A proven identity (A-4).
 
-    ``iri`` is the primary IRI: a WebID, or ``did:nostr:`` with a key that is not linked to one.
+    ``iri`` is the primary IRI: a WebID, or another one that the credentials prove.
     ``aliases`` are further IRIs that the same credentials prove and that access rules may name as
-    well. ``issuer`` and ``client_id`` are those of a provider's token, ``nostr_key`` is the key
+    well. ``issuer`` and ``client_id`` are those of a provider's token, ``public_key`` is the key
     that signed the request. ``expires_at_s`` is Unix time in seconds.
 
     ``verified_until_s`` is the time from which the credentials must be verified again even if
@@ -65,7 +65,7 @@ class Identity:
     verified_until_s: int | None = None
     issuer: str | None = None
     client_id: str | None = None
-    nostr_key: str | None = None
+    public_key: str | None = None
     content_digest: bytes | None = None
     may_state_identity: bool = False
     is_authenticated_agent: bool = True

@@ -173,7 +173,7 @@ def media_type_class(media_type: str) -> str:
     return f"{MEDIA_TYPES}{quote(media_type, safe=_IN_PATHS)}#Resource"
 
 
-# The Cert Ontology 1.0 (WebID-TLS); OWL 2; schema.org in both spellings in use.
+# The Cert Ontology 1.0; OWL 2; schema.org in both spellings in use.
 CERT: Final = "http://www.w3.org/ns/auth/cert#"
 CERT_KEY: Final = CERT + "key"
 CERT_MODULUS: Final = CERT + "modulus"

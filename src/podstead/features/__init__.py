@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:  # for annotations only: whatever imports this module is below most of these
+    from podstead.app.monitoring.diagnosis import Diagnosis
     from podstead.app.operator.backup import RunningBackup
     from podstead.app.operator.checking.findings import CheckContext, Finding
     from podstead.app.operator.data_root import OnStep
-    from podstead.app.operator.doctor_network import Diagnosis
     from podstead.app.services import Services
     from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
@@ -33,10 +33,11 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.idp.sign_in_methods import SecondStep, SignInMethod
     from podstead.notifications.channels import ChannelHandler
     from podstead.resources.committer import WriteExtension, WriteObserver
+    from podstead.resources.context import ReadObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
     from podstead.resources.importing.values import NotTaken
-    from podstead.resources.planning import ContainerHook
+    from podstead.resources.planning import ContainerHook, WriteHook
     from podstead.storage.layout import RootLayout
     from podstead.storage.protocol import Store
     from podstead.storage.record_store import RecordStore
@@ -50,9 +51,11 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.request import ClientCertificates
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
+    from podstead.web.sharing.notices import NoticeSource
     from podstead.web.sharing.share_page import SharingSection
     from podstead.web.sign_in.authorization import ConsentExtension
     from podstead.web.sign_in.browser_sign_in import PasswordRecovery, SignInForm
+    from podstead.web.sign_in.registration import RegistrationPart
 
 C = TypeVar("C", bound=Callable[..., object])
 CommandOption = Callable[[Any], Any]
@@ -66,14 +69,15 @@ SHIPPED: Final = (
     "legacy_notifications",
     "links",
     "mail",
-    "nostr",
     "passkeys",
     "two_factor",
     "previews",
+    "read_log",
     "uploads",
     "watch",
     "webhooks",
     "webid_tls",
+    "nostr",
 )
 """The features in this folder, in the order of what they add to pages. One whose folder was removed
 is not there, and nothing else changes."""
@@ -211,11 +215,18 @@ class WorkerFeature:
     password_recovery: PasswordRecovery | None = None
     """A way to a new password for people who have lost theirs."""
 
+    registration_part: RegistrationPart | None = None
+    """A part of the registration form; there can be one."""
+
     account_collections: Sequence[Collection[Any]] = ()
     """What belongs to an account and is listed and removed, as JSON and on pages."""
 
     sharing_section: SharingSection | None = None
     """A section of the page about who has access to a resource."""
+
+    access_notices: NoticeSource | None = None
+    """Finds what people should know about the access that they have given: ends, and what is not
+    used."""
 
     security_sections: Sequence[SecuritySection] = ()
     """Sections of the page about security."""
@@ -237,6 +248,9 @@ class WorkerFeature:
 
     observer: WriteObserver | None = None
     """Learns of each write of a request to a resource, once it is committed."""
+
+    read_observer: ReadObserver | None = None
+    """Learns of each read of a resource by a request, in the containers that it watches."""
 
     write_extension: WriteExtension | None = None
     """Adds to each write of a request to a resource, before it is committed, or refuses it."""
@@ -329,7 +343,7 @@ class Feature:
         return False
 
     async def health(self, settings: Settings, records: RecordStore) -> Sequence[Diagnosis]:
-        """What ``podstead doctor`` says about the feature, beside a running server. Raises
+        """How the feature is, for ``podstead doctor`` and in a running server. Raises
         ServerTrouble."""
         return ()
 
@@ -352,9 +366,18 @@ class Feature:
         objects are made."""
         return ()
 
+    def write_hooks(self, records: RecordStore) -> Sequence[WriteHook]:
+        """Hooks that derive records from documents which are written, also while the feature is
+        off."""
+        return ()
+
     def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
         """Hooks on writes that concern containers, also while the feature is off."""
         return ()
+
+    def prepare_root(self, settings: Settings, *, is_new: bool) -> None:
+        """Complete what the feature has stored, before the data root is served, and while no other
+        process writes to it; ``is_new`` if it has never been served. Raises StorageError."""
 
     async def moved_base(self, records: RecordStore, renamed: Callable[[str], str]) -> None:
         """Rewrite what the feature's records say of URLs of the server, which gets another base
@@ -417,6 +440,11 @@ async def credential_records(
     for feature in features():
         found += await feature.credential_records(records, credential, options)
     return found
+
+
+def write_hooks(records: RecordStore) -> Sequence[WriteHook]:
+    """Those of all features."""
+    return [hook for each in features() for hook in each.write_hooks(records)]
 
 
 def container_hooks(records: RecordStore) -> Sequence[ContainerHook]:

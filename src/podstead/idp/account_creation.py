@@ -77,6 +77,10 @@ class NewAccount:
     pod_uri: str
 
 
+class FurtherRecordsRefused(Conflict):
+    """Further records of a new account are no longer valid; without them, it can be created."""
+
+
 @dataclass(frozen=True, slots=True)
 class FurtherRecords:
     """Further records for the write that creates an account. If one of ``preconditions`` does not
@@ -154,7 +158,8 @@ def records_of_new(account: Account) -> tuple[list[Record], list[Precondition]]:
 # Renames the account of a pod that gets another name, and with it another WebID.
 #
 # The account is renamed in the write that renames the pod. Everything issued for the former WebID
-# ends: sessions, grants, their tokens, and client credentials. Passwords, passkeys and keys remain.
+# ends: sessions, grants, their tokens, and client credentials. Passwords and other ways to sign in
+# remain.
 
 _ENDED: Final[Sequence[RecordKind[Any]]] = (SESSIONS, GRANTS, REFRESH_TOKENS, CODES, CREDENTIALS)
 

@@ -9,8 +9,17 @@ from typing import Final, Protocol
 from podstead.core.request_context import requester, requester_address
 
 
-class AuditEvent(Enum):
-    """The kinds of events; the values appear in the log."""
+class EventKind(Enum):
+    """A kind of events; the values appear in the log. Features have kinds of their own."""
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether something was refused, or it is a sign of an attack."""
+        return False
+
+
+class AuditEvent(EventKind):
+    """The kinds of events of the server itself."""
 
     ACCOUNT_CREATED = "account created"
     ACCOUNT_DELETED = "account deleted"
@@ -47,28 +56,9 @@ class AuditEvent(Enum):
     CONSENT_ENDED = "application disconnected"
     CREDENTIAL_CREATED = "client credentials created"
     CREDENTIAL_DELETED = "client credentials deleted"
-    PASSKEY_ADDED = "passkey added"
-    PASSKEY_REMOVED = "passkey removed"
-    PASSKEY_COPIED = "possible copy of a passkey"
-    TOTP_ADDED = "authenticator app added"
-    TOTP_REMOVED = "authenticator app removed"
-    PASSKEY_REQUIRED = "passkey required besides the password"
-    PASSKEY_NOT_REQUIRED = "passkey no longer required besides the password"
-    RECOVERY_CODES_CREATED = "recovery codes created"
-    RECOVERY_CODE_USED = "recovery code used"
-    SECOND_FACTOR_FAILED = "second factor failed after the right password"
-    SECOND_FACTOR_RESET = "second factor reset"
-    NOSTR_KEY_LINKED = "Nostr key linked"
-    NOSTR_KEY_UNLINKED = "Nostr key unlinked"
     POD_TOKEN_CREATED = "token of a pod created"  # noqa: S105 - the name of what happened
     POD_TOKEN_REVOKED = "token of the pod revoked"  # noqa: S105 - the name of what happened
     ISSUER_CHANGED = "issuer of the identity provider changed"
-    PROFILE_KEY_NAMED = "Nostr key named by the profile"
-    PROFILE_KEY_UNNAMED = "Nostr key no longer named by the profile"
-    PROFILE_KEY_ALLOWED = "Nostr key of the profile allowed to sign in"
-    PROFILE_KEY_ENDED = "Nostr key of the profile no longer signs in"
-    CERTIFICATE_MADE = "client certificate made"
-    CERTIFICATE_REMOVED = "key of a client certificate removed"
     ISSUER_RESTORED = "identity provider stated in the profile again"
     CODE_REUSED = "code used again: all that came of it ended"
     REFRESH_TOKEN_REUSED = "refresh token used again: all that came of its grant ended"  # noqa: S105
@@ -76,12 +66,28 @@ class AuditEvent(Enum):
     KEY_MADE = "signing key made"
     KEY_REMOVED = "signing key removed"
 
+    @property
+    def is_refusal(self) -> bool:
+        return self in _REFUSALS
+
+
+_REFUSALS: Final = frozenset(
+    {
+        AuditEvent.SIGN_IN_FAILED,
+        AuditEvent.SIGN_IN_PAUSED,
+        AuditEvent.CODE_REUSED,
+        AuditEvent.REFRESH_TOKEN_REUSED,
+        AuditEvent.FETCH_BLOCKED,
+        AuditEvent.INVITATION_REFUSED,
+    }
+)
+
 
 class Audit(Protocol):
     """Records events. The arguments may appear in a log: never pass a password, a token or what a
     person typed (A-183)."""
 
-    def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
+    def note(self, event: EventKind, *, account_id: str | None = None, **facts: str) -> None:
         """Record an event with facts about it. Raises nothing."""
 
 

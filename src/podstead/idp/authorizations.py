@@ -253,7 +253,7 @@ class Authorizations:
     async def factor_verified(
         self, pending: PendingAuthorization, verified: VerifiedFactor
     ) -> None:
-        """Record that a passkey or a Nostr key was verified; the browser then continues (A-118)."""
+        """Record what was verified in place of a password; the browser then continues (A-118)."""
         await self._replace(pending, verified=verified)
 
     async def use_verified(self, pending: PendingAuthorization, factor: str) -> VerifiedFactor:

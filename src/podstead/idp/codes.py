@@ -32,10 +32,8 @@ class IdpCodes(ErrorCode):
     NO_SUCH_CREDENTIALS = "There are no such client credentials"
     TOO_MANY_INVITATIONS = "There are too many invitations; revoke some of them first"
     NO_SUCH_ACCOUNT = "There is no such account"
-    NO_SUCH_KEY = "There is no such key; it may have been removed"
     NO_SUCH_TOKEN = "There is no such token; it may have been revoked"
     LAST_FACTOR = "This is the only way to sign in to the account: add another one first"
-    KEY_NOT_ALLOWED = "This key cannot sign in; its permission may have been removed"
     LINK_USED_MEANWHILE = "This link has been used meanwhile"
     LINK_USED = "This link has been used, or it has expired: ask for a new one"
     CLIENT_UNKNOWN = (
@@ -48,7 +46,6 @@ class IdpCodes(ErrorCode):
     TOO_MANY_SIGN_INS = "Too many sign-ins are in progress; try again"
     NOT_VERIFIED = "Your identity was not verified in this sign-in; go back and try again"
     VERIFIED_TOO_LONG_AGO = "Your identity was verified too long ago; go back and try again"
-    OWN_KEY_NOT_IN_PROFILE = "Your profile does not state this key; it may have been removed"
     NO_SUCH_DELETED_POD = (
         "There is no deleted pod '{name}'.",
         "There is no deleted pod with the name “{name}”",
@@ -63,8 +60,6 @@ class IdpCodes(ErrorCode):
     TOO_MANY_CREDENTIALS = (
         "An account can have at most {number} client credentials; remove one first"
     )
-    TOO_MANY_LINKED_KEYS = "An account can have at most {number} keys; unlink one first"
-    TOO_MANY_ALLOWED_KEYS = "At most {number} such keys can sign in to an account; remove one first"
     EMAIL_UNUSABLE = (
         "An e-mail address must contain one @ and have at most {number} characters, as in "
         "alice@example.org"

@@ -317,6 +317,9 @@ class ConnectedClient:
     """When it last got tokens; ``None`` if none of its tokens is valid any more."""
     redirect_uris: Sequence[str] = ()
     """The redirect URIs of the consents that have one; ``hosts`` are those of all consents."""
+    idle_since_s: int = 0
+    """Since when it has certainly not been used: the time at which it last got tokens or, without
+    valid ones, at which those of its last sign-in must have ended."""
 
 
 class ConnectedClients:
@@ -409,6 +412,9 @@ def _connected_client(
         scopes=tuple(dict.fromkeys(scope for scopes in asked for scope in scopes)),
         since_s=min([each.given_s for each in given] + [each.began_s for each in going_on]),
         last_used_s=max((each.last_used_s for each in going_on), default=None),
+        idle_since_s=max(
+            (each.last_used_s for each in going_on), default=last_used_s(given) + GRANT_S
+        ),
         redirect_uris=tuple(
             dict.fromkeys(each.redirect_uri for each in given if each.redirect_uri is not None)
         ),

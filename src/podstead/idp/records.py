@@ -85,7 +85,7 @@ class EmailProof(msgspec.Struct, frozen=True):
 class BrowserSession(msgspec.Struct, frozen=True):
     """A signed-in browser; the key is the hash of its cookie.
 
-    ``factor`` is what the person signed in with: ``password``, ``passkey`` or ``nostr``.
+    ``factor`` is what the person signed in with, such as ``password``.
     """
 
     account_id: str
@@ -105,7 +105,7 @@ class BrowserSession(msgspec.Struct, frozen=True):
     """Whether anyone who can write the profile can give themselves this factor. Such a session can
     neither change how people sign in to the account nor delete it (A-130)."""
     sign_in_method: str = msgspec.field(default="", name="way")
-    """The entry of the passkey or key that it began with (:mod:`podstead.idp.sessions`);
+    """The entry of the sign-in method that it began with (:mod:`podstead.idp.sessions`);
     empty for a password, and for sessions of earlier versions."""
     common_password: bool = False
     """Whether the password is a common one, about which the person is warned."""
@@ -130,7 +130,7 @@ class AuthorizationRequest(msgspec.Struct, frozen=True):
 
 
 class VerifiedFactor(msgspec.Struct, frozen=True):
-    """A passkey or a Nostr key that was verified in an interaction, until the browser continues
+    """What was verified in an interaction in place of a password, until the browser continues
     (A-118, A-125)."""
 
     account_id: str
@@ -224,7 +224,7 @@ class Grant(msgspec.Struct, frozen=True):
     revoked: bool = False
     amr: tuple[str, ...] = ()
     sign_in_method: str = msgspec.field(default="", name="way")
-    """The entry of the passkey or key that the person signed in with; empty for a password."""
+    """The entry of the sign-in method, in place of a password; empty for a password."""
 
 
 def revoked(grant: Grant) -> Grant:
@@ -269,30 +269,6 @@ class ClientCredential(msgspec.Struct, frozen=True):
     created_s: int
 
 
-class NostrLink(msgspec.Struct, frozen=True):
-    """A Nostr key of an account (A-128); the key of the record is the public key.
-
-    ``published`` means that the key was added to the profile, and that anybody may ask whose it is.
-    """
-
-    public_key: str
-    """64 hexadecimal digits in lower case."""
-    account_id: str
-    created_s: int
-    published: bool = False
-    last_used_s: int | None = None
-
-
-class AllowedKey(msgspec.Struct, frozen=True):
-    """A Nostr key that its owner has allowed to sign in to an account while the profile names the
-    key (:mod:`podstead.idp.nostr.allowed_keys`). The key of the record consists of the account id
-    and the public key."""
-
-    public_key: str
-    account_id: str
-    created_s: int
-
-
 class SecurityEvent(msgspec.Struct, frozen=True):
     """A change of how people sign in to an account (:mod:`podstead.idp.security_events`).
 
@@ -309,33 +285,17 @@ class SecurityEvent(msgspec.Struct, frozen=True):
 
 
 class Challenge(msgspec.Struct, frozen=True):
-    """A challenge for a passkey or a Nostr key (A-119, A-126); the key is the hash of its challenge
+    """A challenge for a browser to sign (A-119, A-126); the key is the hash of its challenge
     key.
 
-    ``holder_hash`` binds it to a browser or, for adding a passkey or a key, to a session.
-    ``user_handle`` is for adding a passkey.
+    ``holder_hash`` binds it to a browser or, for adding a way to sign in, to a session.
+    ``user_handle`` is what an authenticator that is added will know the account by.
     """
 
     purpose: str
     holder_hash: str
     account_id: str | None = None
     user_handle: str | None = None
-
-
-class ProfileKey(msgspec.Struct, frozen=True):
-    """A statement in a profile that names a Nostr key (A-127). The key of the record consists of
-    that key and the path of the profile. Its owner is the pod, not an account, since a profile may
-    exist before its account."""
-
-    public_key: str
-
-
-class ProvenKey(msgspec.Struct, frozen=True):
-    """A Nostr key that a browser has proven to hold and that belongs to no account, so that an
-    account can be created with it (A-131); the key of the record is the hash of the browser's
-    secret."""
-
-    public_key: str
 
 
 class RevokedToken(msgspec.Struct, frozen=True):
@@ -359,12 +319,7 @@ CODES: Final = RecordKind("code", AuthorizationCode)
 REFRESH_TOKENS: Final = RecordKind("refresh", RefreshToken)
 CREDENTIALS: Final = RecordKind("credential", ClientCredential)
 REVOKED_TOKENS: Final = RecordKind("revoked", RevokedToken)
-NOSTR_LINKS: Final = RecordKind("nostr-key", NostrLink)
-ALLOWED_KEYS: Final = RecordKind("allowed-key", AllowedKey)
 SECURITY_EVENTS: Final = RecordKind("security-event", SecurityEvent)
-NOSTR_CHALLENGES: Final = RecordKind("nostr-challenge", Challenge)
-PROFILE_KEYS: Final = RecordKind("profile-key", ProfileKey)
-PROVEN_KEYS: Final = RecordKind("proven-key", ProvenKey)
 
 
 # The names that people type to sign in: e-mail addresses and pod names (A-92).

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from podstead.idp.audit import AuditEvent, RequestSource
+from podstead.idp.audit import EventKind, RequestSource
 from podstead.idp.mail_queue import MailQueue, MailSubject, notice_facts
 from podstead.idp.records import ACCOUNTS, SECURITY_EVENTS, Account, SecurityEvent
 from podstead.storage.record_store import RecordStore
@@ -24,7 +24,7 @@ _MARK_CHARACTERS: Final = 16
 async def event_records(
     records: RecordStore,
     account_id: str,
-    event: AuditEvent,
+    event: EventKind,
     source: RequestSource,
     *,
     subject: str = "",
@@ -48,7 +48,7 @@ async def event_records(
 async def notice_records(
     records: RecordStore,
     account: Account,
-    event: AuditEvent,
+    event: EventKind,
     source: RequestSource,
     *,
     subject: str = "",
@@ -75,7 +75,7 @@ async def notice_records(
 
 
 def first_event_record(
-    account_id: str, event: AuditEvent, source: RequestSource, *, subject: str = "", now_ms: int
+    account_id: str, event: EventKind, source: RequestSource, *, subject: str = "", now_ms: int
 ) -> Record:
     """The record that adds an event to an account that has none yet."""
     noted = SecurityEvent(

@@ -1,9 +1,8 @@
 """Ties sessions and grants to the sign-in method that they began with, and ends them with it.
 
-A sign-in method other than the password is an entry of the store: a passkey, a linked Nostr key, or
-a key in a profile that the owner has allowed. A session or a grant names the entry that it began
-with, and is created only while that entry exists. When the entry is removed, every session and
-grant that began with it ends. Every account keeps one (A-124).
+A sign-in method other than the password is an entry of the store, of a feature. A session or a
+grant names the entry that it began with, and is created only while that entry exists. When the
+entry is removed, every session and grant that began with it ends. Every account keeps one (A-124).
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ value shows which kind of entry they began with."""
 
 
 class SignInMethodRemoved(AccessDenied):
-    """The passkey or key was removed while somebody signed in with it."""
+    """The sign-in method was removed while somebody signed in with it."""
 
     def __init__(self) -> None:
         super().__init__("What you signed in with was removed meanwhile: sign in in another way")

@@ -44,7 +44,7 @@ class StoredAgent(msgspec.Struct, frozen=True):
     aliases: tuple[str, ...] = ()
     issuer: str | None = None
     client_id: str | None = None
-    nostr_key: str | None = None
+    public_key: str | None = msgspec.field(default=None, name="nostr_key")
     token_id: str | None = None
 
 
@@ -296,7 +296,7 @@ def _stored(agent: Identity | None) -> StoredAgent | None:
         aliases=tuple(sorted(agent.aliases)),
         issuer=agent.issuer,
         client_id=agent.client_id,
-        nostr_key=agent.nostr_key,
+        public_key=agent.public_key,
         token_id=agent.simple_token_id,
     )
 
@@ -327,6 +327,6 @@ def _agent(stored: StoredAgent | None) -> Identity | None:
         aliases=frozenset(stored.aliases),
         issuer=stored.issuer,
         client_id=stored.client_id,
-        nostr_key=stored.nostr_key,
+        public_key=stored.public_key,
         token_id=stored.token_id,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, Protocol
@@ -25,6 +25,7 @@ from podstead.core.identifiers import (
 from podstead.core.identity import Identity
 from podstead.storage.protocol import ChangeLog, DocumentSource
 from podstead.storage.records import ChangeType, LoggedChange, Metadata, Version
+from podstead.wac.acl import agent_name
 from podstead.wac.decision import Audience
 from podstead.wac.effective import acl_paths
 from podstead.wac.gate import Gate
@@ -34,6 +35,8 @@ STEP_ROWS: Final = 2_000
 """How many rows of the whole log are examined in one step; other requests wait for it."""
 MAX_ROWS: Final = 200_000
 """How many rows of the whole log are examined for one page."""
+MAX_ROWS_OF_LATEST: Final = 20_000
+"""How many of the newest rows are examined for what each of several agents did last."""
 
 
 class ChangeKind(Enum):
@@ -136,15 +139,8 @@ class PodActivity:
         last = max(oldest, position - self._max_rows)
         found: list[PastChange] = []
         seen: dict[ResourcePath, tuple[bool, bool, bool]] = {}
-        begun: list[LoggedChange] = []
-        while position > last:
-            first = max(last, position - STEP_ROWS)
-            read = await self._store.changes_before(
-                position, first=first, below=wanted.below, limit=STEP_ROWS
-            )
-            # Only all rows of a write say what it did, and they may continue in the next step.
-            rows, begun = _whole_writes([*begun, *read], goes_on=first > last)
-            for change in changes_of(rows):
+        async for changes, first in self._steps(position, last, wanted.below):
+            for change in changes:
                 if wanted.since_ms is not None and change.at_ms < wanted.since_ms:
                     return PastChanges(found, None)
                 if not wanted.admits(change):
@@ -156,8 +152,49 @@ class PodActivity:
                     return PastChanges(found, found[-1].sequence)
                 found.append(shown)
             position = first
-            await asyncio.sleep(0)  # requests come first
         return PastChanges(found, position if position > oldest else None)
+
+    async def latest(
+        self, owner: Identity | None, below: ResourcePath, agents: Iterable[str]
+    ) -> Mapping[str, PastChange]:
+        """The newest change of each of these agents in a container, of what the owner may know and
+        is among the newest rows of the log. Agents are named as by
+        :func:`podstead.wac.acl.agent_name`. Raises NotAuthenticated, AccessDenied."""
+        await self._authorize(owner, below)
+        wanted, newest = set(agents), await self._store.newest_sequence()
+        found: dict[str, PastChange] = {}
+        seen: dict[ResourcePath, tuple[bool, bool, bool]] = {}
+        if not wanted:
+            return found
+        async for changes, _ in self._steps(newest + 1, max(0, newest - MAX_ROWS_OF_LATEST), below):
+            for change in changes:
+                name = agent_name(change.agent or "")
+                if name not in wanted:
+                    continue
+                shown = await self._shown(owner, change, seen)
+                if shown is not None:
+                    found[name] = shown
+                    wanted.discard(name)
+            if not wanted:
+                break
+        return found
+
+    async def _steps(
+        self, position: int, last: int, below: ResourcePath
+    ) -> AsyncIterator[tuple[Sequence[PastChange], int]]:
+        """The changes with sequence numbers from ``last`` to ``position``, the newest first, in
+        steps, each with the number that it has reached."""
+        begun: list[LoggedChange] = []
+        while position > last:
+            first = max(last, position - STEP_ROWS)
+            read = await self._store.changes_before(
+                position, first=first, below=below, limit=STEP_ROWS
+            )
+            # Only all rows of a write say what it did, and they may continue in the next step.
+            rows, begun = _whole_writes([*begun, *read], goes_on=first > last)
+            yield changes_of(rows), first
+            position = first
+            await asyncio.sleep(0)  # requests come first
 
     async def _oldest(self) -> int:
         rows = await self._store.changes_after(0, limit=1)

@@ -174,6 +174,7 @@ class Archives:
     """Makes archives of containers."""
 
     def __init__(self, context: ResourceContext) -> None:
+        self._context = context
         self._store = context.store
         self._gate = context.gate
         self._semaphores = AgentSemaphores(at_once=MAX_OF_REQUESTER)
@@ -289,6 +290,7 @@ class Archives:
                 return None
             body = await self._store.open_body(metadata)
             if body is not None:
+                self._context.note_read(request.agent, path)
                 return metadata, body
         raise Overloaded("A document changes too fast to be read; try again")
 

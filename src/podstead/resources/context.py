@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
 from podstead.resources.documents import Documents
 from podstead.resources.planning import ContainerHook, NewVersion
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import random_version
 from podstead.wac.gate import Gate
+
+
+class ReadObserver(Protocol):
+    """Learns of what requests read."""
+
+    @property
+    def watched(self) -> Collection[ResourcePath]:
+        """The containers in which it wants to know of reads; nothing is told while there are
+        none."""
+
+    def note_read(self, agent: Identity | None, path: ResourcePath) -> bool:
+        """Note that the resource is read by an agent who may; whether it is in a container that is
+        watched, so that the same request must not be answered from a cache. Raises nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +39,19 @@ class ResourceContext:
     documents: Documents
     quota_bytes: int = 0
     container_hooks: Sequence[ContainerHook] = ()
+    read_observers: Sequence[ReadObserver] = ()
 
     @property
     def store(self) -> Store:
         return self.records.store
+
+    def note_read(self, agent: Identity | None, path: ResourcePath) -> bool:
+        """Tell the observers; whether one of them watches the resource."""
+        is_watched = False
+        for each in self.read_observers:
+            if each.watched and each.note_read(agent, path):
+                is_watched = True
+        return is_watched
 
     def new_version(self) -> NewVersion:
         """The version of the next write."""

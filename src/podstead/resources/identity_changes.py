@@ -16,8 +16,7 @@ or
    bypassed: an application that may change access rules could give Control to an accomplice, who
    has a token of their own.
 
-Deleting a document, or replacing it with content that is not RDF, removes all its statements. Git
-stores content in repositories, which are never read as documents of WebIDs.
+Deleting a document, or replacing it with content that is not RDF, removes all its statements.
 
 Statements are compared only if these rules do not allow the write anyway, so the check costs
 nothing for an owner with their own token. For applications, the statements after a write are cached
@@ -67,7 +66,7 @@ class ApplicationMayNotIdentify(AccessDenied):
             f"storages. For that, the token of an application needs the scope {IDENTITY_SCOPE}, "
             "which its user grants on the consent page of this server. Or use a credential of your "
             "own: the account page, client credentials, a token from /idp/credentials, a pod "
-            "token, a linked Nostr key or a client certificate"
+            "token, a linked key or a client certificate"
         )
 
 

@@ -27,6 +27,7 @@ from podstead.core.identifiers import (
     description_of,
     storage_root,
 )
+from podstead.core.identity import Identity
 from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
 from podstead.resources.codes import ResourceCodes
@@ -146,10 +147,22 @@ class ResourceService:
             if existing is None:
                 return await self._absent(request, state)
             try:
-                return await self._reader.answer(operation, existing)
+                outcome = await self._reader.answer(operation, existing)
             except Superseded:  # replaced since the snapshot: its ACL may have changed, too
                 continue
+            if operation.method == "GET":
+                self._note_read(request, operation.target)
+            return outcome
         raise Overloaded(ResourceCodes.CHANGES_TOO_FAST)
+
+    def note_read(self, agent: Identity | None, path: ResourcePath) -> None:
+        """Tell those who observe reads of one that is not an operation of this service."""
+        self._context.note_read(agent, path)
+
+    def _note_read(self, request: ResourceRequest, path: ResourcePath) -> None:
+        grant = request.grant
+        if self._context.note_read(request.agent, path) and grant is not None:
+            request.grant = replace(grant, cacheable=False)  # a cache would hide the next one
 
     async def _may_read_description(self, request: ResourceRequest, state: TargetState) -> bool:
         """Whether the agent may read the target, a container or its description, without its
@@ -180,6 +193,7 @@ class ResourceService:
         if container is None or not container.kind.is_container:
             raise NotFound
         members = await self._store.list_members(container.path, after=after, limit=limit)
+        self._note_read(request, container.path)
         return ListedMembers(container, members)
 
     async def contents(self, request: ResourceRequest) -> TreeContents:

@@ -101,7 +101,7 @@ class StorageUsage:
     used_bytes: int
     quota_bytes: int
     charges: Mapping[str, int]
-    """The charges besides resources, such as git repositories."""
+    """The charges besides resources, of features."""
     breakdown: Breakdown
 
 

@@ -152,6 +152,8 @@ class Trees:
             return planned.with_more(preconditions, records)
 
         write, nearly_full = await self._commit(request, attempt)
+        if request.operation.method == "COPY":
+            self._context.note_read(request.agent, transfer.source)
         result = Result.CREATED if write.puts[0].creates else Result.CHANGED
         return Outcome(result, location=destination, nearly_full=nearly_full)
 

@@ -37,7 +37,9 @@ from podstead.wac.conditions import (
 )
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 
-_NOSTR_DID = "did:nostr:"
+NOSTR_DID: Final = "did:nostr:"
+"""What the DIDs of Nostr keys begin with: agents that rules may name, whether or not requests can
+be signed with such keys here."""
 
 
 def origin_of(iri: str) -> str | None:
@@ -61,7 +63,7 @@ def local_path(iri: str, base_url: str) -> ResourcePath | None:
 def agent_name(iri: str) -> str:
     """The form in which an agent's IRI is compared: unchanged, except that the hexadecimal key of a
     ``did:nostr`` is case-insensitive (A-150)."""
-    return iri.lower() if iri.startswith(_NOSTR_DID) else iri
+    return iri.lower() if iri.startswith(NOSTR_DID) else iri
 
 
 MAX_GROUPS = 32

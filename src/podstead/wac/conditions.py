@@ -118,6 +118,12 @@ def next_change_ms(conditions: Iterable[Condition], now_ms: int) -> int | None:
     )
 
 
+def end_of(conditions: Iterable[Condition]) -> int | None:
+    """When the first of the periods among the conditions ends; ``None`` if none does."""
+    ends = (each.ends_ms for each in conditions if isinstance(each, PeriodCondition))
+    return min((each for each in ends if each is not None), default=None)
+
+
 def earliest(one_ms: int | None, other_ms: int | None) -> int | None:
     """The earlier of two times; ``None`` stands for never."""
     if one_ms is None or other_ms is None:

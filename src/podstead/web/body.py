@@ -349,7 +349,7 @@ def _too_large(limit_bytes: int) -> BodyTooLarge:
 # Credentials are checked before the server reads the body, and a large body may take hours to
 # arrive. So they are checked again when the body is complete, before it is stored, in case they
 # have been revoked. Something that receives the body piece by piece may act on it before the end,
-# as git does with a push, so they are also checked before pieces, at intervals.
+# so they are also checked before pieces, at intervals.
 
 RECHECK_AFTER_MS: Final = 1000
 """The minimum time between two checks. A request could have arrived this much earlier anyway."""

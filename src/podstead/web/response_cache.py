@@ -151,6 +151,11 @@ class ResponseCache:
             _, dropped = self._entries.popitem(last=False)
             self._used_bytes -= dropped.size_bytes
 
+    def clear(self) -> None:
+        """Forget all responses."""
+        self._entries.clear()
+        self._used_bytes = 0
+
     @property
     def used_bytes(self) -> int:
         """The approximate memory of all entries."""
@@ -169,8 +174,7 @@ class ResponseCache:
         return tuple(marks)
 
     def _forget(self, mark: tuple[int, ...]) -> None:
-        self._entries.clear()
-        self._used_bytes = 0
+        self.clear()
         self._mark = mark
 
 

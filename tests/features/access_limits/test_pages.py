@@ -9,6 +9,7 @@ from html import unescape
 from tests.features.access_limits.conftest import TYPE
 from tests.support.application import BASE, Server
 from tests.support.browser import Browser, Page
+from tests.support.clock import FakeClock
 from tests.support.idp_pages import App, register, sign_in
 
 DOC = "/alice/photos/a.ttl"
@@ -302,3 +303,37 @@ async def test_client_credentials_are_limited_when_they_are_created(
     assert await read(pages_server, token["access_token"]) == 200
     client = pages_server.public.with_token(token["access_token"])
     assert (await client.get("/alice/private/")).status == 403
+
+
+async def test_the_list_of_applications_pauses_and_resumes(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    token = await let_in(pages_server, browser, notes)
+    for status, shown in ((403, "Paused: it can do nothing now"), (200, "Everything that you can")):
+        apps = await browser.get("/.pages/apps")
+        form = next(each for each in apps.forms if "/apps/limits/" in each.action)
+        value = "pause" if status == 403 else "resume"
+        back = await browser.post(form.action, {**form.fields, "do": value})
+        assert back.path == "/.pages/apps"
+        assert (shown in back.text) == (status == 403)
+        assert await read(pages_server, token) == status
+
+
+async def test_the_end_of_an_application_and_one_that_is_not_used_are_announced(
+    pages_server: Server, browser: Browser, notes: App, clock: FakeClock
+) -> None:
+    token = await let_in(pages_server, browser, notes, access="all", until="day")
+    assert await read(pages_server, token) == 200
+    assert ": ends on" in (await browser.get("/.pages/requests")).text
+    clock.advance(2 * 24 * 3600)
+    later = Browser(pages_server.application)
+    await sign_in(later)
+    assert ": ended on" in (await later.get("/.pages/requests")).text
+    clock.advance(300 * 24 * 3600)
+    later = Browser(pages_server.application)
+    await sign_in(later)
+    assert "not used since" not in (await later.get("/.pages/requests")).text
+    clock.advance(200 * 24 * 3600)
+    later = Browser(pages_server.application)
+    await sign_in(later)
+    assert "not used since" in (await later.get("/.pages/requests")).text

@@ -558,3 +558,65 @@ async def test_a_pod_has_a_limited_number_of_links(
     await server.put_acl(FOLDER)  # both open nothing any more
     await owner.link()
     assert len(await owner.ids()) == 1
+
+
+BY_ME = "/.pages/shared?view=by-me"
+
+
+async def test_a_link_is_listed_with_what_is_shared_and_paused_and_ended_there(
+    server: Server, owner: Owner
+) -> None:
+    visitor = await visit(server, await owner.link(kind="edit", name="for the printer"))
+    await visitor.upload(("new.txt", b"new"))
+    page = await owner.browser.get(BY_ME)
+    for shown in ("for the printer", "View and edit", "Opened once", "Last:"):
+        assert shown in page.text, shown
+    assert "/.links/" not in page.text
+    for change, shown in (("pause", "Paused"), ("resume", "Pause"), ("end", "has ended")):
+        page = await owner.browser.send(page, MANAGE + FOLDER, change=change)
+        assert page.url.endswith(BY_ME)
+        assert shown in page.text
+        assert (await visitor.get()).status == (200 if change == "resume" else 404)
+    assert "for the printer" not in page.text
+
+
+async def test_activity_names_a_link_also_after_it_has_ended(server: Server, owner: Owner) -> None:
+    visitor = await visit(server, await owner.link(kind="edit", name="for the printer"))
+    await visitor.upload(("new.txt", b"new"))
+    for _ in range(2):
+        for path in ("/.pages/activity", "/.pages/"):
+            page = await owner.browser.get(path)
+            assert "The link “for the printer”" in page.text
+        await owner.changes("end") if await owner.ids() else None
+    other = await sign_in_by_token(server, server.bob)
+    assert "for the printer" not in (await other.get("/.pages/activity")).text
+
+
+async def test_the_names_of_ended_links_are_limited(
+    server: Server, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podstead.features.links.sharing_links.MAX_LINKS", 2)
+    for name in ("first", "second", "third"):
+        visitor = await visit(server, await owner.link(kind="edit", name=name))
+        await visitor.upload((f"{name}.txt", b"new"))
+        await owner.changes("end")
+    page = (await owner.browser.get("/.pages/activity")).text
+    assert "“first”" not in page
+    assert "“second”" in page
+    assert "“third”" in page
+
+
+async def test_the_end_of_a_link_and_one_that_nobody_opens_are_announced(
+    start: Start, clock: FakeClock
+) -> None:
+    server = await start(clock=clock, token_lifetime_s=400 * DAY_S)
+    assert (await server.alice.put(FOLDER + "a.txt", "one", "text/plain")).status == 201
+    owner = Owner(await sign_in_by_token(server, server.alice))
+    await owner.link(name="ends", until="2027-01-20")
+    await owner.link(FOLDER + "a.txt", name="forgotten")
+    assert "ends: ends on" in (await owner.browser.get("/.pages/requests")).text
+    clock.advance(366 * DAY_S)
+    browser = await sign_in_by_token(server, server.alice)
+    page = (await browser.get("/.pages/requests")).text
+    assert "forgotten: not used since" in page
+    assert "ends: ended" not in page

@@ -487,6 +487,9 @@ async def test_operators_see_that_mail_is_not_sent(
     section = page.text.partition('id="mail"')[2].partition("</section>")[0]
     assert "failing" in section
     assert re.findall(r"<dd>([0-9]+)</dd>", section) == ["1", "1"]
+    features = page.text.partition('id="features"')[2].partition("</section>")[0]
+    assert "Messages are printed on standard error, and reach nobody." in features
+    assert "1 message could not be sent yet." in features
 
 
 # --- requests for access --------------------------------------------------------------------------

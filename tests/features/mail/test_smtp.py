@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from podstead.app.operator.doctor_network import Severity
+from podstead.app.monitoring.diagnosis import Severity
 from podstead.config import Settings, StartRefused, read_settings
 from podstead.config.sources import OptionValue
 from podstead.features.mail import MailSettings

@@ -1,4 +1,4 @@
-"""A server for tests of requests that are signed with a Nostr key."""
+"""A provider with two accounts, and a server for tests of signed requests, in this process."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import pytest
 from tests.support.application import Start
 from tests.support.clock import FakeClock
 from tests.support.nostr_world import World, prepared
+from tests.support.provider_fixtures import app, browser, new_browser, server
+
+__all__ = ["app", "browser", "new_browser", "server"]
 
 
 @pytest.fixture

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from podstead.authn.authenticate import RequestCredentials
-from podstead.authn.signed_events import EventVerifier
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.features.nostr.requests import EventRules, SignedRequests
-from podstead.nostr import bip340
-from podstead.nostr.errors import InvalidEvent
+from podstead.features.nostr import schnorr
+from podstead.features.nostr.events import InvalidEvent
+from podstead.features.nostr.requests import EventRules, EventVerifier, SignedRequests
 from tests.support.clock import FakeClock
 from tests.support.nostr import NostrKey, basic, nostr
 
@@ -55,7 +54,7 @@ class Links:
 
 
 async def in_python(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    return bip340.verify(public_key, message, signature)
+    return schnorr.verify_in_python(public_key, message, signature)
 
 
 async def identity(linked: Links | None, *, as_password: bool = False) -> Identity:
@@ -80,7 +79,7 @@ async def test_a_key_that_is_linked_to_nobody_is_itself(linked: Links | None) ->
     assert await identity(linked) == Identity(
         iri=KEY.did,
         method=AuthenticationMethod.NIP98,
-        nostr_key=KEY.public,
+        public_key=KEY.public,
         may_state_identity=True,
     )
 

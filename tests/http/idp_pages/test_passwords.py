@@ -20,7 +20,7 @@ from podstead.idp.passwords import COMMON_PASSWORDS, MIN_CHARACTERS, PasswordChe
 from podstead.idp.sign_in import MARK_S
 from podstead.storage.record_store import RecordStore
 from podstead.web.pages.addresses import SECURITY
-from tests.http.idp_pages.test_nostr_sign_in import log_in
+from tests.features.nostr.test_sign_in import log_in
 from tests.support.application import BASE, Server, Start, password_of, running
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
@@ -127,6 +127,7 @@ async def test_where_nothing_stays_nothing_is_listed(browser: Browser) -> None:
     assert STAYS not in page.text
 
 
+@pytest.mark.feature("nostr")
 @pytest.mark.feature("passkeys")
 @pytest.mark.feature("webid_tls")
 async def test_what_a_new_password_does_not_end_is_listed_with_a_way_to_end_each(
@@ -383,6 +384,7 @@ async def test_failures_of_others_do_not_prevent_changing_the_password(
     assert "Your password has been changed" in page.text
 
 
+@pytest.mark.feature("nostr")
 async def test_a_linked_nostr_key_gets_its_try(
     server: Server, owner: Browser, clock: FakeClock
 ) -> None:

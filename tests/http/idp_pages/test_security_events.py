@@ -11,8 +11,8 @@ import pytest
 from podstead.app.accounts import build_accounts
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
+from podstead.features.nostr.keys import npub
 from podstead.idp.security_events import MAX_EVENTS
-from podstead.nostr.npub import npub
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.pages.addresses import SECURITY
 from tests.support.application import BASE, Server, Start, password_of
@@ -67,6 +67,7 @@ async def test_a_new_account_has_no_events(owner: Browser) -> None:
     assert "Nothing has changed yet" in (await whole_account(owner)).text
 
 
+@pytest.mark.feature("nostr")
 @pytest.mark.feature("passkeys")
 async def test_each_added_or_removed_sign_in_method_is_listed_with_time_and_address(
     owner: Browser, clock: FakeClock, key: SoftAuthenticator
@@ -199,6 +200,7 @@ async def test_acts_of_the_operator_are_listed_as_theirs(
     assert "the operator of this server" in (await whole_account(owner)).text
 
 
+@pytest.mark.feature("nostr")
 async def test_a_key_that_an_application_adds_to_the_profile_is_reported(
     server: Server, owner: Browser
 ) -> None:
@@ -225,6 +227,7 @@ async def test_a_key_that_an_application_adds_to_the_profile_is_reported(
     assert "a change of the profile" in page.text
 
 
+@pytest.mark.feature("nostr")
 async def test_a_linked_and_published_key_is_reported_once(
     owner: Browser, clock: FakeClock
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.http.pod_pages.test_sharing import words
 from tests.support.application import BASE, Server, Start
 from tests.support.browser import Browser
+from tests.support.clock import FakeClock
 from tests.support.pod_pages import sign_in_by_token, sign_in_to_account
 
 SHARED = "/.pages/shared"
@@ -131,8 +132,9 @@ async def test_my_own_resources_are_listed_with_who_has_access(
     await photos.put_acl("/alice/photos/", (BOB, "+Read +Write"), (EVERYONE, "Read"))
     page = await alice.get(BY_ME)
     shown = words(page)
-    assert "photos alice Everyone can view · This folder only bob can edit" in shown
-    assert "inbox alice Everyone can add something, but not view it" in shown
+    assert "photos alice Change access" in shown
+    assert "photos Everyone can view · This folder only End bob can edit" in shown
+    assert "inbox Everyone can add something, but not view it" in shown
     assert "private" not in shown
     assert 'href="/.pages/share/alice/photos/"' in page.text
 
@@ -170,3 +172,91 @@ async def test_accounts_have_the_lists_too(start: Start) -> None:
     bob = await sign_in_to_account(server, "bob")
     await server.put_acl("/alice/private/", (BOB, "+Read"))
     assert "alice alice Can view" in words(await bob.get(SHARED))
+
+
+def acl_until(*rules: tuple[str, str, str]) -> str:
+    """An ACL of the photos; each rule is a grantee, its modes, and its end."""
+    blocks = [
+        f"[] a acl:Authorization; {who}; acl:accessTo <./>; acl:default <./>; acl:mode {modes}; "
+        f'acl:condition [ a access:PeriodCondition; access:ends "{ends}"^^xsd:dateTime ].'
+        for who, modes, ends in rules
+    ]
+    return """@prefix acl: <http://www.w3.org/ns/auth/acl#>.
+@prefix access: <urn:podstead:access#>.
+@prefix foaf: <http://xmlns.com/foaf/0.1/>.
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#>.
+<#owner> a acl:Authorization; acl:agent <http://localhost:3000/alice/#me>; acl:accessTo <./>;
+  acl:default <./>; acl:mode acl:Read, acl:Write, acl:Control.
+""" + "\n".join(blocks)
+
+
+async def test_what_i_share_shows_ends_and_what_was_done_last(
+    start: Start, clock: FakeClock
+) -> None:
+    server = await start(clock=clock)  # 15 January 2027
+    await server.alice.put(PHOTO, "content", "text/plain")
+    rules = acl_until(
+        (BOB, "acl:Read, acl:Write", "2027-02-01T00:00:00Z"),
+        ("acl:agent <https://p.example/#me>", "acl:Read", "2027-01-01T00:00:00Z"),
+    )
+    assert (await server.alice.put("/alice/photos/.acl", rules, "text/turtle")).status == 201
+    assert (await server.bob.put("/alice/photos/by-bob.txt", "x", "text/plain")).status == 201
+    alice = await sign_in_by_token(server, server.alice)
+    shown = words(await alice.get(BY_ME))
+    assert "bob can edit, until Jan 31, 2027 Last: Created" in shown
+    assert "by-bob.txt" in shown
+    assert "https://p.example/#me can view, until Dec 31, 2026 Ended" in shown
+
+
+async def test_one_click_ends_the_access_of_one(photos: Server, alice: Browser) -> None:
+    await photos.put_acl("/alice/photos/", (BOB, "+Read +Write"), (EVERYONE, "Read"))
+    page = await alice.get(BY_ME)
+    form = next(
+        each for each in page.forms
+        if each.action == "/.pages/share/alice/photos/" and each.fields.get("kind") == "agent"
+    )  # fmt: skip
+    back = await alice.post(form.action, form.fields)
+    assert back.url.endswith(BY_ME)
+    assert "Saved." in words(back)
+    assert "bob can edit" not in words(back)
+    assert "Everyone can view" in words(back)
+    assert (await photos.bob.put(PHOTO, "again", "text/plain")).status == 403
+    again = await alice.post(form.action, form.fields)
+    assert "Somebody else changed the access" in words(again)
+
+
+async def test_rules_for_applications_are_listed_too(photos: Server, alice: Browser) -> None:
+    await photos.put_acl("/alice/photos/", (f"{BOB}; acl:origin <https://app.example>", "Read"))
+    assert "Another rule: names applications" in words(await alice.get(BY_ME))
+
+
+async def test_an_end_is_announced_before_and_after(start: Start, clock: FakeClock) -> None:
+    server = await start(clock=clock)
+    await server.alice.put(PHOTO, "content", "text/plain")
+    rules = acl_until((BOB, "acl:Read", "2027-02-01T00:00:00Z"))
+    assert (await server.alice.put("/alice/photos/.acl", rules, "text/turtle")).status == 201
+    alice = await sign_in_by_token(server, server.alice)
+    announced = '<span class="visually-hidden">1 notice about an end</span>'
+    told = "Access to “photos” for bob: "
+    for days, expected in ((0, ""), (12, "ends on"), (7, "ended on"), (10, "")):
+        clock.advance(days * 24 * 3600)
+        alice = await sign_in_by_token(server, server.alice)
+        for path in ("/.pages/", "/.pages/requests"):
+            page = await alice.get(path)
+            assert (told in words(page)) == bool(expected), (days, path)
+            assert f"{told}{expected}" in words(page) or not expected
+            assert (announced in page.text) == bool(expected)
+    assert "/.pages/share/alice/photos/" in (await alice.get(BY_ME)).text
+
+
+async def test_an_end_that_is_taken_back_is_no_longer_announced(
+    start: Start, clock: FakeClock
+) -> None:
+    server = await start(clock=clock)
+    await server.alice.put(PHOTO, "content", "text/plain")
+    rules = acl_until((BOB, "acl:Read", "2027-01-18T00:00:00Z"))
+    assert (await server.alice.put("/alice/photos/.acl", rules, "text/turtle")).status == 201
+    alice = await sign_in_by_token(server, server.alice)
+    assert "ends on" in words(await alice.get("/.pages/requests"))
+    await server.put_acl("/alice/photos/", (BOB, "Read"))
+    assert "ends on" not in words(await alice.get("/.pages/requests"))

@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from email.utils import formatdate
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from podstead.app.monitoring import families
+from podstead.app.monitoring import diagnosis, families
 from podstead.app.monitoring.checks import check_clock, check_disk
+from podstead.app.monitoring.diagnosis import (
+    FRESH_S,
+    Diagnosis,
+    FeatureHealth,
+    Severity,
+    good,
+)
 from podstead.app.monitoring.exposition import exposition
 from podstead.app.monitoring.families import FAMILIES, MetricKind
 from podstead.app.monitoring.readings import Reading, Readings, Total, added, single
 from podstead.app.operator import doctor_network
 from podstead.app.operator.doctor import diagnose
-from podstead.app.operator.doctor_network import SOON_DAYS, Diagnosis, Outside, Severity
+from podstead.app.operator.doctor_network import SOON_DAYS, Outside
 from podstead.app.process.admin import is_private_host
 from podstead.config import Settings
 from podstead.config.value_types import ListenAddress
+from podstead.core.errors import StorageError
+from podstead.features import Feature
 from podstead.outbound.probing import NotReached, ProbeReply
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.record_store import RecordStore
 from podstead.web.probe_endpoint import PREFIX
 
 
@@ -155,6 +167,48 @@ def test_all_metrics_are_written_as_the_format_says() -> None:
             counts = [values[bound] for bound in bounds]
             assert counts == sorted(counts)
             assert counts[-1] == 1 + 2 * len(family.bounds)
+
+
+class _Feature(Feature):
+    def __init__(self, health: Callable[[], Awaitable[Sequence[Diagnosis]]]) -> None:
+        self._health = health
+
+    async def health(self, settings: Settings, records: RecordStore) -> Sequence[Diagnosis]:  # noqa: ARG002
+        return await self._health()
+
+
+async def test_features_are_asked_once_in_a_while_and_nobody_waits_long_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, answered = 0, asyncio.Event()
+
+    async def slow() -> Sequence[Diagnosis]:
+        nonlocal asked
+        asked += 1
+        await answered.wait()
+        return [good("mail", "It works.")]
+
+    async def broken() -> Sequence[Diagnosis]:
+        raise StorageError("The database is locked")
+
+    monkeypatch.setattr(diagnosis, "features", lambda: [_Feature(slow), _Feature(broken)])
+    monkeypatch.setattr(diagnosis, "WAIT_S", 0.001)
+    health = FeatureHealth(Settings(), cast("RecordStore", None))
+    assert await health.findings() == await health.findings() == ()
+    answered.set()
+    monkeypatch.setattr(diagnosis, "WAIT_S", 10)
+    found = await health.findings()
+    assert [(each.check, each.severity) for each in found] == [
+        ("mail", Severity.GOOD),
+        ("features", Severity.PROBLEM),
+    ]
+    assert asked == 1
+    readings = (await health.readings())["podstead_feature_findings"]
+    counted = {each.labels: each.value for each in readings}
+    assert counted == {("good",): 1, ("skipped",): 0, ("warning",): 0, ("problem",): 1}
+    monkeypatch.setattr(diagnosis, "monotonic", lambda: time.monotonic() + FRESH_S)
+    await health.findings()
+    assert asked == 2
 
 
 def test_names_follow_the_conventions() -> None:

@@ -57,7 +57,7 @@ from podstead.config import Settings
 preload(Settings())
 print(json.dumps([gc.isenabled(), len(gc.get_objects()), gc.get_freeze_count()]))
 """
-_BEFORE_THE_FIRST_REQUEST = {"podstead.app.adapters.profile_index"}
+_BEFORE_THE_FIRST_REQUEST = {"podstead.features.nostr.profile_index"}
 _OPTIONAL = {"podstead.app.adapters.open_telemetry"}
 """Loaded before workers start if traces are wanted."""
 if "webid_tls" in LEFT_OUT:  # then no listener requests certificates
@@ -66,7 +66,6 @@ _OF_COMMANDS = {
     "importlib.metadata",
     "podstead.features.access_limits.credentials",
     "podstead.features.git.data_root",
-    "podstead.features.mail.health",
     "podstead.outbound.requests",
     "podstead.storage.copying.bodies",
     "podstead.storage.postgresql.inspection",

@@ -1,1 +1,1 @@
-"""What connects the layers below to this machine: clock, keys, git, hashing, foreign servers."""
+"""What connects the layers below to this machine: clock, keys, hashing, foreign servers."""

@@ -39,7 +39,7 @@ from podstead.idp.administration.audit_log import (
     acting_operator,
     cause_of,
 )
-from podstead.idp.audit import AuditEvent
+from podstead.idp.audit import EventKind
 from podstead.idp.records import ACCOUNTS, Account
 from podstead.storage.record_store import RecordKind, RecordStore, Value, Versioned
 
@@ -72,9 +72,9 @@ def facts_of(account_id: str | None) -> dict[str, str]:
 class LogAudit:
     """Implements Audit of ``idp.audit``, and counts the events of this process."""
 
-    counts: ClassVar[Counter[AuditEvent]] = Counter()
+    counts: ClassVar[Counter[EventKind]] = Counter()
 
-    def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
+    def note(self, event: EventKind, *, account_id: str | None = None, **facts: str) -> None:
         """Log an event, with the id and name of its account, if any, and the address of the client
         whose request caused it."""
         self.counts[event] += 1
@@ -143,7 +143,7 @@ class OperatorAudit:
         self._login = _login()
         self.acts: list[OperatorAct] = []
 
-    def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
+    def note(self, event: EventKind, *, account_id: str | None = None, **facts: str) -> None:
         """Collect an event, with the operator's login name."""
         noted = {**facts_of(account_id), **facts, "operator": self._login}
         self.acts.append(OperatorAct(self._clock.now_ms(), event.value, noted))
@@ -248,7 +248,7 @@ class StoredAudit(LogAudit):
         self._waiting: deque[tuple[CausedBy, LoggedEvent]] = deque(maxlen=MAX_WAITING)
         self._stored = _TRIM_AFTER
 
-    def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
+    def note(self, event: EventKind, *, account_id: str | None = None, **facts: str) -> None:
         """Log an event, with the operator whose action it is, and have it stored."""
         operator = acting_operator()
         if operator is not None:

@@ -1,6 +1,6 @@
 """Shares a scarce resource fairly: a bounded number use it at once, half of them for one requester.
 
-Git processes and threads that hash passwords are such resources. A requester that holds its slots
+Child processes and threads that hash passwords are such resources. A requester that holds its slots
 as long as it can, or requests more at once, leaves the other half to everybody else.
 """
 

@@ -29,8 +29,7 @@ if TYPE_CHECKING:  # loaded for the provider only
 
 
 class AccountProfiles:
-    """Changes the profiles of accounts: implements Profiles of :mod:`podstead.idp.nostr.links` and
-    of :mod:`podstead.features.webid_tls.keys`."""
+    """Changes the profiles of accounts on behalf of their owners."""
 
     def __init__(self, *, base_url: str, resources: ResourceService) -> None:
         self._base_url = base_url

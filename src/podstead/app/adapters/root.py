@@ -38,7 +38,7 @@ from podstead.app.adapters.keys import (
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable, StorageError
-from podstead.features import folders
+from podstead.features import features, folders
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.files import sync_directory, why_not_usable, write_private
@@ -185,10 +185,6 @@ BASE_URL_FACT = "base-url"
 _ISSUER = "issuer"
 _FORMER_BASE_URLS = "former-base-urls"
 _MOVING_TO = "moving-to-base-url"
-_PROFILE_KEYS = "profile-keys"
-PROFILE_KEY_RULES = "1"
-"""The version of the rules that find keys in profiles (:mod:`podstead.rdf.nostr_keys`); if it
-changes, all profiles are read again."""
 
 
 @contextmanager
@@ -253,7 +249,8 @@ def _prepare_records(settings: Settings, layout: RootLayout, *, accept_loss: boo
     _claim_base_url(settings)
     if settings.database is not None:
         _claim_shared_folders(settings)
-    _complete_profile_keys(settings, is_new=is_new)
+    for feature in features():
+        feature.prepare_root(settings, is_new=is_new)
     keys = key_storage(settings)
     if keys.is_remote:
         adopt_keys(keys, KeyFiles(layout.keys))
@@ -358,21 +355,6 @@ def store_issuer(settings: Settings, issuer: str) -> None:
     """Move the accounts to a provider with another issuer at the next start. Raises
     StorageError."""
     stored_facts(settings).write_fact(_ISSUER, issuer)
-
-
-def _complete_profile_keys(settings: Settings, *, is_new: bool) -> None:
-    """Record the keys in profiles once, if an earlier version wrote profiles. Raises
-    StorageError."""
-    facts = stored_facts(settings)
-    if facts.read_fact(_PROFILE_KEYS) == PROFILE_KEY_RULES:
-        return
-    if not is_new:
-        from podstead.app.adapters.profile_index import (
-            index_profiles,  # loads much that is otherwise not needed
-        )
-
-        asyncio.run(index_profiles(settings))
-    facts.write_fact(_PROFILE_KEYS, PROFILE_KEY_RULES)
 
 
 def _claim_base_url(settings: Settings) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from podstead import __version__
+from podstead.app.monitoring.diagnosis import FeatureHealth, Severity
 from podstead.app.monitoring.stored_facts import read_stored_facts
 from podstead.config import Settings
 from podstead.config.settings import settings_table
@@ -15,11 +17,14 @@ from podstead.idp.mail_queue import MailQueue
 from podstead.notifications.channels import ChannelHandler, DeliveryFailures
 from podstead.storage.record_store import RecordStore
 from podstead.web.console.server import (
+    Finding,
     Health,
     MailHealth,
     SettingGroup,
     ShownSetting,
 )
+
+_BAD: Final = (Severity.WARNING, Severity.PROBLEM)
 
 
 class ServerHealth:
@@ -31,12 +36,14 @@ class ServerHealth:
         records: RecordStore,
         slow: SlowRequests,
         handlers: Iterable[ChannelHandler],
+        features: FeatureHealth,
     ) -> None:
         """``handlers`` are those of all types of notification channels."""
         self._settings = settings
         self._records = records
         self._slow = slow
         self._handlers = tuple(handlers)
+        self._features = features
         self._started_ms = records.now_ms()
 
     async def read(self) -> Health:
@@ -56,6 +63,10 @@ class ServerHealth:
             deliveries=await self._deliveries(),
             slow=await self._slow.newest(),
             mail=await self._mail(),
+            findings=[
+                Finding(each.check, each.detail, each.remedy, is_bad=each.severity in _BAD)
+                for each in await self._features.findings()
+            ],
         )
 
     async def _mail(self) -> MailHealth | None:

@@ -129,6 +129,11 @@ NEARLY_FULL: Final = _gauge(
 DATABASE_BYTES: Final = _gauge("database_bytes", "Size of the database with its log.")
 DISK_TOTAL: Final = _gauge("disk_total_bytes", "Size of the file system of the data root.")
 DISK_FREE: Final = _gauge("disk_free_bytes", "Free space of this file system.")
+FEATURE_FINDINGS: Final = _gauge(
+    "feature_findings",
+    "Findings of the features about their health; they are asked every five minutes.",
+    "severity",
+)
 DISK_FLOOR: Final = _gauge(
     "disk_floor_bytes", "Free space below which the server stores nothing new."
 )
@@ -153,6 +158,7 @@ STORED_FAMILIES: Final = (
     DISK_TOTAL,
     DISK_FREE,
     DISK_FLOOR,
+    FEATURE_FINDINGS,
     LAST_BACKUP,
     LAST_BACKUP_DURATION,
     FAILED_BACKUP,

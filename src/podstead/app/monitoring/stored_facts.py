@@ -12,6 +12,7 @@ import msgspec
 
 from podstead.app.monitoring import families
 from podstead.app.monitoring.checks import WorkerChecks
+from podstead.app.monitoring.diagnosis import FeatureHealth
 from podstead.app.monitoring.readings import Readings, WorkerReadings, single
 from podstead.config import Settings
 from podstead.idp.mail_queue import waiting_messages
@@ -95,13 +96,18 @@ class WorkerQuery(Enum):
     COUNTERS = "counters"
     """What this worker has counted."""
     STORED = "stored"
-    """What the data root contains; asked of one worker."""
+    """What the data root contains, and what features say; asked of one worker."""
     CHECKS = "checks"
     """Whether this worker is ready."""
 
 
 def worker_answers(
-    settings: Settings, *, readings: WorkerReadings, checks: WorkerChecks, store: Store
+    settings: Settings,
+    *,
+    readings: WorkerReadings,
+    checks: WorkerChecks,
+    store: Store,
+    health: FeatureHealth,
 ) -> Callable[[str], Awaitable[bytes]]:
     """The function that answers with JSON. It raises ValueError for an unknown query,
     StorageError and OSError."""
@@ -111,7 +117,8 @@ def worker_answers(
         if asked is WorkerQuery.COUNTERS:
             return msgspec.json.encode(readings.read())
         if asked is WorkerQuery.STORED:
-            return msgspec.json.encode((await read_stored_facts(settings, store)).readings())
+            facts = await read_stored_facts(settings, store)
+            return msgspec.json.encode({**facts.readings(), **await health.readings()})
         return msgspec.json.encode(await checks.run())
 
     return answer

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from podstead.app.adapters.audit import operator_audit
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.keys import token_policy
-from podstead.app.adapters.profile_index import ProfileIndex
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.root import remembered_issuer, remembered_provider, store_issuer
 from podstead.app.operator.data_root import OnStep, opened_records, served_settings
@@ -221,8 +220,6 @@ async def rename_pod(
         )
         for folder in folders():
             await folder.follow_name(settings, pods.records, renamed.after.root)
-        # The hook of the write did not know the new pod yet.
-        await ProfileIndex(pods.records, pods.documents).read(renamed.after)
         base_url = pods.settings.base_url
         return RenamingReport(
             name=renamed.after.name,

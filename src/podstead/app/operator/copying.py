@@ -313,7 +313,7 @@ def copy_files(source: RootLayout, target: RootLayout, on_step: OnStep) -> None:
     for done, path in enumerate(_files(source), 1):
         on_step("Copying other files", done, 0)
         copy = target.root / path.relative_to(source.root)
-        if path.is_dir():  # git needs some that are empty
+        if path.is_dir():  # features may need some that are empty
             make_private_directory(copy)
         else:
             make_private_directory(copy.parent)

@@ -14,8 +14,9 @@ from typing import Final
 import msgspec
 
 from podstead.app.monitoring.checks import check_clock, check_disk, newest_change_ms
+from podstead.app.monitoring.diagnosis import Diagnosis, good, serious, skipped, warning
 from podstead.app.operator.data_root import opened_records
-from podstead.app.operator.doctor_network import Diagnosis, Outside, good, serious, skipped, warning
+from podstead.app.operator.doctor_network import Outside
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError, RootUnusable
 from podstead.core.messages import counted

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from enum import Enum
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 
+from podstead.app.monitoring.diagnosis import Diagnosis, good, serious, skipped, warning
 from podstead.config import Settings
 from podstead.core.messages import counted
 from podstead.outbound.probing import (
@@ -26,46 +26,6 @@ from podstead.outbound.probing import (
 )
 from podstead.web.authority import Authorities, is_loopback_url
 from podstead.web.probe_endpoint import PREFIX, SeenRequest
-
-
-class Severity(Enum):
-    """How bad a finding is."""
-
-    GOOD = "good"
-    SKIPPED = "skipped"
-    """It could not be looked at, because of another finding or because it does not apply."""
-    WARNING = "warning"
-    PROBLEM = "problem"
-
-
-class Diagnosis(msgspec.Struct, frozen=True):
-    """One finding. ``remedy`` says what to do; empty if there is nothing to do."""
-
-    check: str
-    severity: Severity
-    detail: str
-    remedy: str = ""
-
-
-def good(check: str, detail: str) -> Diagnosis:
-    """What is as it should be."""
-    return Diagnosis(check, Severity.GOOD, detail)
-
-
-def skipped(check: str, detail: str) -> Diagnosis:
-    """What was not looked at."""
-    return Diagnosis(check, Severity.SKIPPED, detail)
-
-
-def warning(check: str, detail: str, remedy: str) -> Diagnosis:
-    """What may become a problem, or is one for some."""
-    return Diagnosis(check, Severity.WARNING, detail, remedy)
-
-
-def serious(check: str, detail: str, remedy: str) -> Diagnosis:
-    """What keeps somebody from using the server, or endangers data."""
-    return Diagnosis(check, Severity.PROBLEM, detail, remedy)
-
 
 SOON_DAYS: Final = 14
 """A certificate that is valid for less should have been renewed."""

@@ -23,8 +23,7 @@ from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.operator.data_root import opened_store, served_settings
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath, canonical_url
-from podstead.features import container_hooks
-from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
+from podstead.features import container_hooks, write_hooks
 from podstead.pods.names import check_name
 from podstead.pods.provision import web_id_of
 from podstead.pods.template import root_acl
@@ -103,7 +102,7 @@ async def opened_pods(
         foreign = ForeignDocuments(settings, clock)
         documents = build_documents(settings, store=store, foreign=foreign)
         hooks: tuple[WriteHook, ...] = (
-            ProfileKeyRecords(records),
+            *write_hooks(records),
             RulesIndex(records, base_url=settings.base_url),
         )
         importer = TreeImporter(

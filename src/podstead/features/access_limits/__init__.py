@@ -47,7 +47,14 @@ class AccessLimitsFeature(Feature):
         await move_limits(records, renamed)
 
     def modules(self, settings: Settings) -> Sequence[str]:
-        names = ["enforcement", "worker", "form", "pages", *(["consent"] if settings.idp else [])]
+        names = [
+            "enforcement",
+            "worker",
+            "form",
+            "notices",
+            "pages",
+            *(["consent"] if settings.idp else []),
+        ]
         return [f"podstead.features.access_limits.{each}" for each in names]
 
     def in_worker(self, services: Services) -> WorkerFeature:

@@ -168,29 +168,34 @@ class LimitConsent:
         """What each client and each token may do, with the link to the page that changes it for
         clients. Raises StorageError."""
         found = {}
-        for token_id in token_ids:
-            stored = await self.limits.find(token_key(token_id))
-            if stored is not None:
-                text = self._rendered("application.html", stored.value.limit, address=None)
-                found[token_id] = ClientTerms(text, are_limited=True)
-        for client_id in client_ids:
-            key = client_key(person.web_id, client_id)
+        tokens = {each: token_key(each) for each in token_ids}
+        clients = {each: client_key(person.web_id, each) for each in client_ids}
+        for shown, key in (clients | tokens).items():
             stored = await self.limits.find(key)
             limit = None if stored is None else stored.value.limit
-            found[client_id] = ClientTerms(
-                self._rendered("application.html", limit, address=f"{PAGE}/{key}"),
-                are_limited=limit is not None,
+            text = self._rendered(
+                "application.html",
+                described=None if limit is None else self.form.described(limit),
+                has_ended=limit is not None and limit.has_ended(self.limits.records.now_s()),
+                paused=limit is not None and limit.paused,
+                address=None if shown in tokens else f"{PAGE}/{key}",
+                csrf_token=person.csrf_token,
             )
+            found[shown] = ClientTerms(text, are_limited=limit is not None)
         if person.pods:
-            found[""] = ClientTerms(
-                self._rendered("below.html", None, address=self.base_url + PAGE)
+            stored_rules = await self.limits.rules_of(person.pods[0])
+            rules = () if stored_rules is None else stored_rules.value.rules
+            text = self._rendered(
+                "below.html",
+                rules=[(each.client, self.form.described(each.limit)) for each in rules],
+                address=self.base_url + PAGE,
             )
+            found[""] = ClientTerms(text)
         return found
 
-    def _rendered(self, template: str, limit: Limit | None, *, address: str | None) -> Markup:
-        described = None if limit is None else self.form.described(limit)
+    def _rendered(self, template: str, **values: object) -> Markup:
         found = load_templates().get_template(f"pods/access_limits/{template}")
-        return Markup(found.render(described=described, address=address))  # noqa: S704 - it escapes
+        return Markup(found.render(**values))  # noqa: S704 - it escapes
 
     async def _present(
         self, page: PageRequest, pending: PendingAuthorization

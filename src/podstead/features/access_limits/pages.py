@@ -40,6 +40,7 @@ from podstead.storage.records import Precondition, Record
 from podstead.wac.acl import origin_of
 from podstead.wac.modes import Mode
 from podstead.web.browsers import see_other
+from podstead.web.pages.addresses import APPS, SECURITY
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
@@ -162,6 +163,8 @@ class ApplicationPages:
             )
             records += await self.limits.putting(key, value, found.owner)
         await self.limits.records.commit(records, preconditions)
+        if sent.text("from") == "list":
+            return see_other(f"{SECURITY}?view=programs" if found.is_credential else APPS)
         return see_other(f"{PAGE}/{page.segment}")
 
     async def _folder(self, found: Limited) -> ResourcePath:

@@ -13,6 +13,7 @@ from podstead.features.access_limits.enforcement import LimitedAccess, LimitedId
 if TYPE_CHECKING:
     from podstead.features.access_limits.consent import LimitConsent
     from podstead.features.access_limits.form import LimitForm
+    from podstead.features.access_limits.notices import LimitNotices
 
 
 class AccessLimitsInWorker(WorkerFeature):
@@ -25,6 +26,12 @@ class AccessLimitsInWorker(WorkerFeature):
         issuer = settings.issuer if settings.idp else None
         self.refinement = LimitedIdentities(self._limits, issuer)
         self.restriction = LimitedAccess(self._limits, issuer or services.base_url)
+
+    @cached_property
+    def access_notices(self) -> LimitNotices:  # type: ignore[override]
+        from podstead.features.access_limits.notices import LimitNotices
+
+        return LimitNotices(self._limits, self._services)
 
     @cached_property
     def _form(self) -> LimitForm:

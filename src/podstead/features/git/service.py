@@ -111,6 +111,8 @@ class GitService:
         running = await self._start(
             asked, caller, transfer, content, name=admitted.repository or EMPTY
         )
+        if not (asked.is_push or asked.advertises):
+            self._resources.note_read(caller.agent, asked.container)
         return await _answered(running, running.chunks())
 
     # --- deciding -----------------------------------------------------------------------------

@@ -3,7 +3,7 @@ worker."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -18,6 +18,8 @@ from podstead.features.links import LinkSettings
 from podstead.features.links.sharing_links import (
     ADD,
     EDIT,
+    LINKS,
+    MAX_LINKS,
     MAX_NAME_CHARACTERS,
     MAX_USES,
     MODES,
@@ -35,13 +37,14 @@ from podstead.web.files.content import RawContent
 from podstead.web.files.documents import DocumentContents
 from podstead.web.files.members import MemberLists
 from podstead.web.forms import FormSubmission
-from podstead.web.pages.addresses import PREFIX, share_url, shown_name
+from podstead.web.pages.addresses import PREFIX, local_address, share_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.request import PageRequest
+from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, Route, route
+from podstead.web.sharing.notices import UNUSED_MS, AccessNotice, NoticeKind, notice_of_end
 
 MANAGE: Final = f"{PREFIX}/sharing-links"
 KINDS: Final = {
@@ -63,6 +66,7 @@ class ShownLink:
     """A line of the section about links."""
 
     link_id: str
+    agent: str
     has_ended: bool
     name: str = ""
     kind: str = ""
@@ -78,6 +82,7 @@ class LinksSection:
     """The links of a resource on the page about who has access to it."""
 
     template = "pods/links/section.html"
+    list_template = "pods/links/list.html"
 
     def __init__(self, links: SharingLinks) -> None:
         self._links = links
@@ -85,6 +90,16 @@ class LinksSection:
     def shows(self, agent: str) -> bool:
         """Whether the agent is that of a link."""
         return self._links.id_of(agent) is not None
+
+    async def names(self, pod: ResourcePath, agents: Iterable[str]) -> Mapping[str, str]:
+        """Raises StorageError."""
+        found: dict[str, str] = {}
+        for each in agents:
+            link_id = self._links.id_of(each)
+            name = None if link_id is None else await self._links.name_of(pod, link_id)
+            if name is not None:
+                found[each] = _("The link “%(name)s”", name=name)
+        return found
 
     async def values(self, page: PageRequest, state: SharingState) -> Mapping[str, object]:  # noqa: ARG002
         """Raises StorageError."""
@@ -108,11 +123,12 @@ class LinksSection:
         records = self._links.records
         stored = await self._links.of_resource(resource, link_id)
         if stored is None:  # there is only a rule
-            return ShownLink(link_id, has_ended=True)
+            return ShownLink(link_id, self._links.agent_of(link_id), has_ended=True)
         uses = await records.read(USES, link_id)
         link, ends_s = stored.value, self._links.end_of(stored.value)
         return ShownLink(
             link_id,
+            self._links.agent_of(link_id),
             has_ended=ends_s is not None and ends_s <= records.now_s(),
             name=link.name,
             kind=_(KINDS[link.kind]),
@@ -123,6 +139,35 @@ class LinksSection:
             max_uses=link.max_uses,
             last_ms=None if uses is None else uses.value.last_s * 1000,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class LinkNotices:
+    """Notices about links that end, and links that nobody has opened for a year."""
+
+    links: SharingLinks
+
+    async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessNotice]:
+        """Raises StorageError."""
+        records, found = self.links.records, list[AccessNotice]()
+        for pod in person.pods:
+            listed = await records.of_owner(LINKS, pod, limit=MAX_LINKS)
+            uses = {
+                each.key: each.value.last_s
+                for each in await records.of_owner(USES, pod, limit=MAX_LINKS)
+            }
+            for link in listed:
+                ends_s = self.links.end_of(link.value)
+                used_ms = uses.get(link.key, link.value.created_s) * 1000
+                ends_ms = None if ends_s is None else ends_s * 1000
+                name, address = link.value.name, share_url(ResourcePath(link.value.path))
+                notices = notice_of_end(ends_ms, name, address, now_ms=now_ms)
+                works = ends_ms is None or ends_ms > now_ms
+                if not notices and works and used_ms < now_ms - UNUSED_MS:
+                    notices = (AccessNotice(NoticeKind.UNUSED, name, address, used_ms),)
+                if notices and await self.links.has_rule(link):
+                    found += notices
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +198,8 @@ class ManageLinks:
         notices = {"end": "link-ended", "pause": "link-paused", "resume": "link-resumed"}
         if change not in notices:
             raise BadRequest(WebCodes.FORM_MALFORMED)
-        return self.site.see_other(share_url(target), Notice(notices[change]))
+        back = local_address(sent.text("next")) or share_url(target)
+        return self.site.see_other(back, Notice(notices[change]))
 
     async def _created(
         self, page: PageRequest, state: SharingState, sent: FormSubmission
@@ -224,6 +270,7 @@ class LinksInWorker(WorkerFeature):
         self._passwords = services.passwords or Argon2Passwords()
         self.restriction = self._links
         self.sharing_section = LinksSection(self._links)
+        self.access_notices = LinkNotices(self._links)
 
     @cached_property
     def pages(self) -> Sequence[object]:  # type: ignore[override]

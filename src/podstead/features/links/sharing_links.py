@@ -54,7 +54,8 @@ MODES: Final[Mapping[str, Modes]] = {
 """What a link lets people do, by its kind. Adding is for the folder itself: what has been added
 cannot be read or changed."""
 MAX_LINKS: Final = 500
-"""How many links a pod may have."""
+"""How many links a pod may have, and of how many that have ended the names are kept."""
+NAME_KEPT_S: Final = 365 * 24 * 3600
 MAX_NAME_CHARACTERS: Final = 100
 MAX_USES: Final = 1_000_000
 VISIT_S: Final = 12 * 3600
@@ -87,8 +88,16 @@ class LinkUses(msgspec.Struct, frozen=True):
     last_s: int
 
 
+class EndedLink(msgspec.Struct, frozen=True):
+    """The name of a link that has ended, for the activity of its pod. The key is that of the link,
+    and the root of the pod its owner."""
+
+    name: str
+
+
 LINKS: Final = RecordKind("sharing-link", SharingLink)
 USES: Final = RecordKind("sharing-link-uses", LinkUses)
+ENDED: Final = RecordKind("sharing-link-ended", EndedLink)
 
 
 class TooManyLinks(Conflict):
@@ -162,12 +171,12 @@ class SharingLinks:
         ends_s = self.end_of(stored.value)
         if ends_s is not None and ends_s <= self.records.now_s():
             return None
-        if not await self._has_rule(stored):
+        if not await self.has_rule(stored):
             return None
         path = ResourcePath(stored.value.path)
         return OpenLink(link_id, stored.value, path, stored.owner, ends_s, stored.unchanged)
 
-    async def _has_rule(self, stored: Versioned[SharingLink]) -> bool:
+    async def has_rule(self, stored: Versioned[SharingLink]) -> bool:
         """Whether the rules of the link's resource name it."""
         acl = acl_of(ResourcePath(stored.value.path))
         key = agent_prefix(self.agent_of(stored.key)) + acl
@@ -292,8 +301,9 @@ class SharingLinks:
         inside = NO_MODES if is_container(resource) else None
         change = AccessChange(agent(iri), NO_MODES, inside)
         records: Sequence[Record] = ()
-        if await self.of_resource(resource, link_id) is not None:
-            records = [LINKS.drop(link_id), USES.drop(link_id)]
+        stored = await self.of_resource(resource, link_id)
+        if stored is not None:
+            records = await self._removal([stored])
         await sharing.save(owner, resource, Edit((change,)), state.token, records=records)
 
     async def pause(self, state: SharingState, link_id: str, *, paused: bool) -> None:
@@ -311,11 +321,34 @@ class SharingLinks:
         stored = await self.records.of_owner(LINKS, pod, limit=MAX_LINKS)
         if len(stored) < MAX_LINKS:
             return
-        unused = [each for each in stored if not await self._has_rule(each)]
+        unused = [each for each in stored if not await self.has_rule(each)]
         if not unused:
             raise TooManyLinks(f"A pod can have at most {MAX_LINKS} links; end some first")
-        drops = [kind.drop(each.key) for each in unused for kind in (LINKS, USES)]
-        await self.records.commit(drops, [each.unchanged for each in unused])
+        await self.records.commit(await self._removal(unused), [each.unchanged for each in unused])
+
+    async def _removal(self, links: Sequence[Versioned[SharingLink]]) -> Sequence[Record]:
+        """What removes links of one pod, and keeps their names. Raises StorageError."""
+        owner, until_ms = links[0].owner or "", self.records.now_ms() + NAME_KEPT_S * 1000
+        kept = await self.records.of_owner(ENDED, owner, limit=2 * MAX_LINKS)
+        oldest = sorted(kept, key=lambda each: each.expires_ms or 0)
+        surplus = oldest[: max(0, len(kept) + len(links) - MAX_LINKS)]
+        return [
+            *(kind.drop(each.key) for each in links for kind in (LINKS, USES)),
+            *(ENDED.drop(each.key) for each in surplus),
+            *(
+                ENDED.put(each.key, EndedLink(each.value.name), owner=owner, expires_ms=until_ms)
+                for each in links
+            ),
+        ]
+
+    async def name_of(self, pod: ResourcePath, link_id: str) -> str | None:
+        """The name of a link of a pod, also after it has ended; ``None`` if that is not known.
+        Raises StorageError."""
+        link = await self.records.read(LINKS, link_id)
+        if link is not None:
+            return link.value.name if link.owner == pod else None
+        ended = await self.records.read(ENDED, link_id)
+        return ended.value.name if ended is not None and ended.owner == pod else None
 
 
 def link_id_of(secret: str) -> str:
@@ -375,4 +408,8 @@ class LinksOfPods:
         for uses in await self._records.of_owner(USES, pod.root):
             records.append(USES.put(uses.key, uses.value, owner=after.root))
             preconditions.append(uses.unchanged)
+        for ended in await self._records.of_owner(ENDED, pod.root):
+            put = ENDED.put(ended.key, ended.value, owner=after.root, expires_ms=ended.expires_ms)
+            records.append(put)
+            preconditions.append(ended.unchanged)
         return Changes(None, records, preconditions)

@@ -13,7 +13,7 @@ from podstead.features import Feature
 from podstead.features.mail.destination import MailDestination, MailKind, parse_mail_destination
 
 if TYPE_CHECKING:  # others than servers that send mail load none of this
-    from podstead.app.operator.doctor_network import Diagnosis
+    from podstead.app.monitoring.diagnosis import Diagnosis
     from podstead.app.services import Services
     from podstead.config import Settings
     from podstead.features import WorkerFeature
@@ -81,7 +81,7 @@ class MailFeature(Feature):
         if mail is None:
             return ()
         smtp = ("podstead.features.mail.smtp",) if mail.kind is MailKind.SMTP else ()
-        return ("podstead.features.mail.sending", *smtp)
+        return ("podstead.features.mail.sending", "podstead.features.mail.health", *smtp)
 
     def in_worker(self, services: Services) -> WorkerFeature | None:
         mail = services.settings.of(MailSettings).mail

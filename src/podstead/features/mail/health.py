@@ -1,11 +1,11 @@
-"""What ``podstead doctor`` says about mail."""
+"""What is said about mail, by ``podstead doctor``, the console and the metrics."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 
-from podstead.app.operator.doctor_network import Diagnosis, good, serious, warning
+from podstead.app.monitoring.diagnosis import Diagnosis, good, serious, warning
 from podstead.core.messages import counted
 from podstead.features.mail.destination import MailDestination, MailError, MailKind
 from podstead.idp.mail_queue import MailQueue

@@ -1,11 +1,11 @@
-"""Requests signed with a Nostr key authenticate their sender (NIP-98)."""
+"""Nostr keys: requests signed with them authenticate their sender (NIP-98), and people sign in with
+them (NIP-07)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from podstead.config import value_types
 from podstead.config.table import Group, setting
@@ -13,8 +13,15 @@ from podstead.features import Feature, WorkerFeature
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
-    from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
+    from podstead.idp.sign_in_methods import SignInMethod
+    from podstead.resources.planning import ContainerHook, WriteHook
+    from podstead.storage.record_store import RecordStore
+
+_FACT: Final = "profile-keys"
+_RULES: Final = "1"
+"""The version of the rules that find keys in profiles (:mod:`podstead.features.nostr.keys`); if it
+changes, all profiles are read again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,42 +53,53 @@ class NostrSettings:
 
 
 class NostrFeature(Feature):
-    """Signed requests."""
+    """Signed requests and, at the identity provider, keys of accounts."""
 
     settings = NostrSettings
+    templates = __name__
 
-    def modules(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002 - always on
-        return (f"{__name__}.requests",)
+    def modules(self, settings: Settings) -> Sequence[str]:
+        names = ("records", "worker", *(("accounts",) if settings.idp else ()))
+        return [f"{__name__}.{each}" for each in names]
+
+    def write_hooks(self, records: RecordStore) -> Sequence[WriteHook]:
+        from podstead.features.nostr.records import ProfileKeyRecords
+
+        return (ProfileKeyRecords(records),)
+
+    def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
+        from podstead.features.nostr.records import ProfileKeyRecords
+
+        return (ProfileKeyRecords(records),)
+
+    def prepare_root(self, settings: Settings, *, is_new: bool) -> None:
+        from podstead.app.adapters.engine import stored_facts
+
+        facts = stored_facts(settings)
+        if facts.read_fact(_FACT) == _RULES:
+            return
+        if not is_new:
+            import asyncio
+
+            from podstead.features.nostr.profile_index import index_profiles  # loads much
+
+            asyncio.run(index_profiles(settings))
+        facts.write_fact(_FACT, _RULES)
+
+    def sign_in_methods(self) -> Sequence[SignInMethod]:
+        from podstead.features.nostr.records import NOSTR_LINKS
+        from podstead.idp.sign_in_methods import SignInMethod
+
+        return [SignInMethod(NOSTR_LINKS)]
 
     def in_worker(self, services: Services) -> WorkerFeature:
-        return NostrInWorker(services)
+        from podstead.features.nostr.worker import NostrInWorker, accepts_signed_events
 
+        if services.provider is None or not accepts_signed_events(services.base_url):
+            return NostrInWorker(services)
+        from podstead.features.nostr.accounts import NostrWithAccounts
 
-class NostrInWorker(WorkerFeature):
-    """Verifies signed requests."""
-
-    def __init__(self, services: Services) -> None:
-        self._services = services
-
-    @cached_property
-    def credentials(self) -> Sequence[CredentialScheme]:  # type: ignore[override]
-        from podstead.features.nostr.requests import BASIC_SCOPES, EventRules, SignedRequests
-
-        services, settings = self._services, self._services.settings.of(NostrSettings)
-        keys = services.provider.nostr if services.provider else None
-        rules = EventRules(
-            accepted=services.accepts_signed_events,
-            require_payload=settings.nostr_require_payload,
-            basic=BASIC_SCOPES[settings.nostr_basic],
-        )
-        return (
-            SignedRequests(
-                uses=services.event_uses,
-                clock=services.clock,
-                rules=rules,
-                linked=None if keys is None else keys.linked,
-            ),
-        )
+        return NostrWithAccounts(services, services.provider)
 
 
 FEATURE = NostrFeature()

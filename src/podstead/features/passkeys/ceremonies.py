@@ -22,6 +22,7 @@ import msgspec
 
 from podstead.core.codes import ErrorCode
 from podstead.core.errors import BadRequest
+from podstead.idp.audit import EventKind
 from podstead.idp.challenges import IssuedChallenge
 from podstead.idp.records import Account, Challenge
 from podstead.storage.record_store import RecordKind
@@ -69,6 +70,18 @@ class Passkey(msgspec.Struct, frozen=True):
 
 PASSKEYS: Final = RecordKind("passkey", Passkey)
 PASSKEY_CHALLENGES: Final = RecordKind("passkey-challenge", Challenge)
+
+
+class PasskeyEvents(EventKind):
+    """What is recorded about passkeys for the operator and the owner of the account."""
+
+    ADDED = "passkey added"
+    REMOVED = "passkey removed"
+    COPIED = "possible copy of a passkey"
+
+    @property
+    def is_refusal(self) -> bool:
+        return self is PasskeyEvents.COPIED
 
 
 class PasskeyCodes(ErrorCode):

@@ -20,6 +20,7 @@ from podstead.features.passkeys.ceremonies import (
     Credential,
     Passkey,
     PasskeyCodes,
+    PasskeyEvents,
     RelyingParty,
     creation_options,
     relying_party,
@@ -37,6 +38,7 @@ from podstead.storage.records import Precondition
 from podstead.web.account.collections import Collection, Removed, machine_time
 from podstead.web.account.security_page import SecuritySection
 from podstead.web.browsers import browser_name, json_response
+from podstead.web.console.server import add_event_texts
 from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.pages.addresses import ACCOUNT, AGAIN
 from podstead.web.pages.cookies import BROWSER, Tone, add_notices
@@ -62,6 +64,15 @@ add_notices(
     ),
     passkey_renamed=N_("The passkey has been renamed."),
 )
+add_event_texts(
+    {
+        PasskeyEvents.ADDED: N_("Passkey added"),
+        PasskeyEvents.REMOVED: N_("Passkey removed"),
+        PasskeyEvents.COPIED: N_("Possible copy of a passkey"),
+    }
+)
+SHOWN_EVENTS: Final = (N_("passkey added"), N_("passkey removed"))
+"""What the page about security calls them."""
 
 _KEY_SEGMENT: Final = 4
 

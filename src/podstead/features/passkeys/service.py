@@ -28,14 +28,14 @@ from podstead.features.passkeys.ceremonies import (
     Credential,
     Passkey,
     PasskeyCodes,
+    PasskeyEvents,
     UnknownCredential,
     VerificationFailed,
     base64url_decoded,
     base64url_encoded,
     response_of,
 )
-from podstead.idp import sign_in
-from podstead.idp.audit import Audit, AuditEvent, RequestSource
+from podstead.idp.audit import Audit, AuditEvent, EventKind, RequestSource
 from podstead.idp.challenges import Challenges, IssuedChallenge, challenge_of, suffix_of
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import ACCOUNTS, Account, Challenge
@@ -132,9 +132,7 @@ class Passkeys:
         )
         passkey = self._made(account.value, taken, created, credential, label)
         await self._keep(account, passkey, source)
-        self._audit.note(
-            AuditEvent.PASSKEY_ADDED, account_id=passkey.account_id, aaguid=passkey.aaguid
-        )
+        self._audit.note(PasskeyEvents.ADDED, account_id=passkey.account_id, aaguid=passkey.aaguid)
         return passkey
 
     # --- looking after them -------------------------------------------------------------------
@@ -169,15 +167,13 @@ class Passkeys:
         removal = [
             PASSKEYS.drop(key),
             *await end_records(self._records, account_id, method),
-            *await self._noting(AuditEvent.PASSKEY_REMOVED, stored.value, source),
+            *await self._noting(PasskeyEvents.REMOVED, stored.value, source),
         ]
         depends_on = [account.unchanged, stored.unchanged, stays, *preconditions]
         await self._records.commit(removal, depends_on)
         # Sessions and grants that began with it during the removal:
         await self._records.commit(await end_records(self._records, account_id, method))
-        self._audit.note(
-            AuditEvent.PASSKEY_REMOVED, account_id=account_id, aaguid=stored.value.aaguid
-        )
+        self._audit.note(PasskeyEvents.REMOVED, account_id=account_id, aaguid=stored.value.aaguid)
         return method
 
     # --- signing in ---------------------------------------------------------------------------
@@ -208,7 +204,7 @@ class Passkeys:
             account,
             suffix_of(challenge_key),
             stored.entry,
-            sign_in.of_passkey(backup_eligible=assertion.backup_eligible),
+            amr_of_passkey(backup_eligible=assertion.backup_eligible),
         )
 
     # --- parts --------------------------------------------------------------------------------
@@ -239,7 +235,7 @@ class Passkeys:
         )
 
     async def _noting(
-        self, event: AuditEvent, passkey: Passkey, source: RequestSource
+        self, event: EventKind, passkey: Passkey, source: RequestSource
     ) -> Sequence[Record]:
         return await event_records(
             self._records, passkey.account_id, event, source, subject=passkey.name
@@ -253,7 +249,7 @@ class Passkeys:
         if known is not None:
             raise Conflict(PasskeyCodes.REGISTERED)
         record = PASSKEYS.put(key, passkey, owner=account.value.account_id)
-        noted = await self._noting(AuditEvent.PASSKEY_ADDED, passkey, source)
+        noted = await self._noting(PasskeyEvents.ADDED, passkey, source)
         await self._records.commit([record, *noted], [account.unchanged, PASSKEYS.absent(key)])
 
     async def _existing(self, account_id: str, key: str) -> Versioned[Passkey]:
@@ -307,7 +303,7 @@ class Passkeys:
 
         account = await self._records.transact(compute)
         if account is None:
-            self._note(AuditEvent.PASSKEY_COPIED, found.value)
+            self._note(PasskeyEvents.COPIED, found.value)
             raise VerificationFailed
         return account
 
@@ -325,7 +321,7 @@ class Passkeys:
             raise AccountDisabled
         return stored
 
-    def _note(self, event: AuditEvent, passkey: Passkey) -> None:
+    def _note(self, event: EventKind, passkey: Passkey) -> None:
         self._audit.note(event, account_id=passkey.account_id, factor=FACTOR)
 
 
@@ -355,3 +351,11 @@ def sign_count_increases(before: int, now: int) -> bool:
     counter always send 0. One that has a counter never sends the same or a lower value, unless the
     passkey has been copied."""
     return now > before or (now == 0 and before == 0)
+
+
+def amr_of_passkey(*, backup_eligible: bool) -> tuple[str, ...]:
+    """What tokens say about a passkey (RFC 8176; A-71, A-118): a key that never leaves its device
+    (``hwk``) or that several devices can have (``swk``), with user presence (``user``) and user
+    verification by the device, which makes two factors (``mfa``). Devices do not say whether they
+    verified a PIN, a finger or a face."""
+    return ("swk" if backup_eligible else "hwk", "user", "mfa")

@@ -60,14 +60,14 @@ class TwoFactorFeature(Feature):
         return ("podstead.features.two_factor.account_pages",) if settings.idp else ()
 
     def account_resets(self) -> Sequence[AccountReset]:
+        from podstead.features.two_factor.codes import TwoFactorEvents
         from podstead.features.two_factor.service import reset_records
         from podstead.idp.administration.service import AccountReset
-        from podstead.idp.audit import AuditEvent
         from podstead.web.pages.texts import N_
 
         reset = AccountReset(
             name="reset-two-factor",
-            event=AuditEvent.SECOND_FACTOR_RESET,
+            event=TwoFactorEvents.RESET,
             records=reset_records,
             short_help="Remove lost second factors.",
             done="The second factor of the account {name} has been reset.",

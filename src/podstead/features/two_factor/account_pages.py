@@ -14,6 +14,7 @@ from urllib.parse import quote
 from podstead.features import WorkerFeature
 from podstead.features.two_factor import TwoFactorSettings
 from podstead.features.two_factor.authenticator import PyotpPasswords
+from podstead.features.two_factor.codes import TwoFactorEvents
 from podstead.features.two_factor.second_step import CodeStep
 from podstead.features.two_factor.service import TwoFactors, WrongCode
 from podstead.features.two_factor.sign_in_pages import (
@@ -24,6 +25,7 @@ from podstead.features.two_factor.sign_in_pages import (
 from podstead.idp.sessions import OpenSession
 from podstead.web.account.security_page import SecuritySection
 from podstead.web.browsers import json_response
+from podstead.web.console.server import add_event_texts
 from podstead.web.pages.addresses import ACCOUNT, AGAIN, SECURITY
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest
@@ -50,6 +52,29 @@ add_notices(
     passkey_required=N_("From now on, your password signs you in only together with a passkey."),
     passkey_not_required=N_("Your password alone signs you in again."),
 )
+add_event_texts(
+    {
+        TwoFactorEvents.TOTP_ADDED: N_("Authenticator app added"),
+        TwoFactorEvents.TOTP_REMOVED: N_("Authenticator app removed"),
+        TwoFactorEvents.PASSKEY_REQUIRED: N_("Passkey required besides the password"),
+        TwoFactorEvents.PASSKEY_NOT_REQUIRED: N_("Passkey no longer required besides the password"),
+        TwoFactorEvents.RECOVERY_CODES_CREATED: N_("Recovery codes created"),
+        TwoFactorEvents.RECOVERY_CODE_USED: N_("Recovery code used"),
+        TwoFactorEvents.FAILED: N_("Second factor failed after the right password"),
+        TwoFactorEvents.RESET: N_("Second factor reset"),
+    }
+)
+SHOWN_EVENTS: Final = (
+    N_("authenticator app added"),
+    N_("authenticator app removed"),
+    N_("passkey required besides the password"),
+    N_("passkey no longer required besides the password"),
+    N_("recovery codes created"),
+    N_("recovery code used"),
+    N_("second factor failed after the right password"),
+    N_("second factor reset"),
+)
+"""What the page about security calls them."""
 
 
 @dataclass(frozen=True, slots=True)

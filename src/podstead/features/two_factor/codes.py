@@ -17,6 +17,7 @@ import msgspec
 
 from podstead.core.clock import Randomness
 from podstead.core.codes import ErrorCode
+from podstead.idp.audit import EventKind
 from podstead.storage.record_store import RecordKind, secret_key
 
 STEP_S: Final = 30
@@ -84,6 +85,19 @@ class PendingSecondFactor(msgspec.Struct, frozen=True):
 
 TWO_FACTORS: Final = RecordKind("two-factor", TwoFactor)
 PENDING_SECOND_FACTORS: Final = RecordKind("half-sign-in", PendingSecondFactor)
+
+
+class TwoFactorEvents(EventKind):
+    """What is recorded about second factors for the operator and the owner of the account."""
+
+    TOTP_ADDED = "authenticator app added"
+    TOTP_REMOVED = "authenticator app removed"
+    PASSKEY_REQUIRED = "passkey required besides the password"
+    PASSKEY_NOT_REQUIRED = "passkey no longer required besides the password"
+    RECOVERY_CODES_CREATED = "recovery codes created"
+    RECOVERY_CODE_USED = "recovery code used"
+    FAILED = "second factor failed after the right password"
+    RESET = "second factor reset"
 
 
 class TwoFactorCodes(ErrorCode):

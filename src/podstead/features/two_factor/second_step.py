@@ -19,6 +19,7 @@ from podstead.features.two_factor.codes import (
     PENDING_SECOND_FACTORS,
     PendingSecondFactor,
     TwoFactorCodes,
+    TwoFactorEvents,
 )
 from podstead.features.two_factor.service import TwoFactors, WrongCode, password_fingerprint
 from podstead.idp.accounts import Accounts, issue_time_s
@@ -165,7 +166,7 @@ class CodeStep:
                 [PENDING_SECOND_FACTORS.replace(stored, changed)], [stored.unchanged]
             )
             return
-        event = AuditEvent.SECOND_FACTOR_FAILED
+        event = TwoFactorEvents.FAILED
         noted = await event_records(self._records, account_id, event, source)
         if await self._records.try_commit(
             [PENDING_SECOND_FACTORS.drop(stored.key), *noted], [stored.unchanged]

@@ -19,13 +19,14 @@ from podstead.features.two_factor.codes import (
     OneTimePasswords,
     TwoFactor,
     TwoFactorCodes,
+    TwoFactorEvents,
     is_secret,
     matching_step,
     new_recovery_codes,
     new_secret,
     recovery_hash,
 )
-from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
+from podstead.idp.audit import OPERATOR, Audit, EventKind, RequestSource
 from podstead.idp.records import Account
 from podstead.idp.security_events import event_records
 from podstead.idp.sign_in_methods import SignInMethod, second_factor
@@ -145,11 +146,11 @@ class TwoFactors:
             codes = () if record.recovery_hashes else new_recovery_codes(self._records.randomness)
             if codes:
                 changed = self._with_codes(changed, codes)
-            noted = await self._noting(account_id, AuditEvent.TOTP_ADDED, source)
+            noted = await self._noting(account_id, TwoFactorEvents.TOTP_ADDED, source)
             return Changes(None, [self._put(changed), *noted], [*unchanged, account.unchanged])
 
         await self._records.transact(compute)
-        self._audit.note(AuditEvent.TOTP_ADDED, account_id=account_id)
+        self._audit.note(TwoFactorEvents.TOTP_ADDED, account_id=account_id)
         return codes
 
     async def remove_app(self, account: Versioned[Account], source: RequestSource) -> None:
@@ -166,7 +167,7 @@ class TwoFactors:
 
         await self._change(
             account,
-            AuditEvent.TOTP_REMOVED,
+            TwoFactorEvents.TOTP_REMOVED,
             source,
             check=check,
             totp_secret=None,
@@ -188,7 +189,9 @@ class TwoFactors:
                 raise BadRequest(TwoFactorCodes.PASSKEY_NEEDED)
             return (passkey,)
 
-        event = AuditEvent.PASSKEY_REQUIRED if required else AuditEvent.PASSKEY_NOT_REQUIRED
+        event = (
+            TwoFactorEvents.PASSKEY_REQUIRED if required else TwoFactorEvents.PASSKEY_NOT_REQUIRED
+        )
         await self._change(account, event, source, check=check, with_passkey=required)
         if not required or found.record.recovery_hashes:
             return ()
@@ -203,7 +206,7 @@ class TwoFactors:
         with_codes = self._with_codes(TwoFactor(account_id), codes)
         await self._change(
             account,
-            AuditEvent.RECOVERY_CODES_CREATED,
+            TwoFactorEvents.RECOVERY_CODES_CREATED,
             source,
             recovery_hashes=with_codes.recovery_hashes,
             recovery_created_s=with_codes.recovery_created_s,
@@ -252,13 +255,13 @@ class TwoFactors:
             if not for_password and not accepts_recovery_codes(record, account.value):
                 raise WrongCode
             left = tuple(each for each in record.recovery_hashes if each != hashed)
-            noted = await self._noting(account_id, AuditEvent.RECOVERY_CODE_USED, source)
+            noted = await self._noting(account_id, TwoFactorEvents.RECOVERY_CODE_USED, source)
             recovered = _ANY_PASSWORD if for_password else record.recovered
             used = replace(record, recovery_hashes=left, recovered=recovered)
             return Changes(None, [self._put(used), *noted], [*unchanged, account.unchanged])
 
         await self._records.transact(compute)
-        self._audit.note(AuditEvent.RECOVERY_CODE_USED, account_id=account_id)
+        self._audit.note(TwoFactorEvents.RECOVERY_CODE_USED, account_id=account_id)
 
     async def note_recovered(self, account: Versioned[Account]) -> None:
         """Note that the password of an account was set with a recovery code."""
@@ -293,7 +296,7 @@ class TwoFactors:
     async def _change(
         self,
         account: Versioned[Account],
-        event: AuditEvent,
+        event: EventKind,
         source: RequestSource,
         check: Callable[[], Awaitable[Sequence[Precondition]]] | None = None,
         **changes: object,
@@ -318,7 +321,7 @@ class TwoFactors:
         return await second_factor(self._records, self._methods, account_id, without=without)
 
     async def _noting(
-        self, account_id: str, event: AuditEvent, source: RequestSource
+        self, account_id: str, event: EventKind, source: RequestSource
     ) -> Sequence[Record]:
         return await event_records(self._records, account_id, event, source)
 
@@ -345,7 +348,7 @@ def accepts_recovery_codes(record: TwoFactor, account: Account) -> bool:
 
 async def reset_records(records: RecordStore, account_id: str) -> Sequence[Record]:
     """The records by which an operator resets the second factor of an account."""
-    event = AuditEvent.SECOND_FACTOR_RESET
+    event = TwoFactorEvents.RESET
     return [
         TWO_FACTORS.drop(account_id),
         *await event_records(records, account_id, event, OPERATOR),

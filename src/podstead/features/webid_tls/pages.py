@@ -20,7 +20,7 @@ from podstead.core.errors import Conflict, NotFound, RemoteUnavailable
 from podstead.core.media_types import N3, SPARQL_UPDATE
 from podstead.features.webid_tls.issuing import IssuedCertificate, issue_certificate
 from podstead.features.webid_tls.keys import OwnKey, key_label, keys_of, removal
-from podstead.idp.audit import Audit, AuditEvent, RequestSource
+from podstead.idp.audit import Audit, EventKind, RequestSource
 from podstead.idp.records import Account
 from podstead.idp.security_events import event_records
 from podstead.idp.sessions import OpenSession
@@ -29,6 +29,7 @@ from podstead.storage.record_store import RecordStore
 from podstead.web.account.collections import Collection, Removed, format_day, machine_time
 from podstead.web.account.security_page import SecuritySection, SecurityView
 from podstead.web.browsers import json_response
+from podstead.web.console.server import add_event_texts
 from podstead.web.pages.addresses import ACCOUNT, AGAIN, AGAIN_REASONS
 from podstead.web.pages.cookies import Tone, add_notices
 from podstead.web.pages.request import PageRequest
@@ -55,6 +56,23 @@ CERTIFICATES_PATH: Final = f"{ACCOUNT}/certificates"
 _PASSWORD_BYTES: Final = 8
 MAX_PER_ACCOUNT: Final = 50
 VALID_S: Final = 365 * 24 * 3600
+
+
+class CertificateEvents(EventKind):
+    """What is recorded about certificates for the operator and the owner of the account."""
+
+    MADE = "client certificate made"
+    REMOVED = "key of a client certificate removed"
+
+
+add_event_texts(
+    {
+        CertificateEvents.MADE: N_("Client certificate created"),
+        CertificateEvents.REMOVED: N_("Key of a client certificate removed"),
+    }
+)
+SHOWN_EVENTS: Final = (N_("client certificate made"), N_("key of a client certificate removed"))
+"""What the page about security calls them."""
 
 
 class CertificateCodes(ErrorCode):
@@ -111,7 +129,7 @@ class CertificateKeys:
         )
         await self._profiles.patch(account.web_id, issued.new_key.insertion(), N3)
         mark = key_label(issued.new_key.modulus)
-        await self._note(AuditEvent.CERTIFICATE_MADE, account, mark, source)
+        await self._note(CertificateEvents.MADE, account, mark, source)
         return NewCertificate(issued, mark, now_s + VALID_S)
 
     async def remove(self, account: Account, mark: str, source: RequestSource) -> None:
@@ -124,12 +142,12 @@ class CertificateKeys:
                 await self._profiles.patch(
                     account.web_id, removal(account.web_id, key), SPARQL_UPDATE
                 )
-                await self._note(AuditEvent.CERTIFICATE_REMOVED, account, mark, source)
+                await self._note(CertificateEvents.REMOVED, account, mark, source)
                 return
         raise NotFound(CertificateCodes.NOT_IN_PROFILE)
 
     async def _note(
-        self, event: AuditEvent, account: Account, mark: str, source: RequestSource
+        self, event: CertificateEvents, account: Account, mark: str, source: RequestSource
     ) -> None:
         owner = account.account_id
         await self._records.commit(

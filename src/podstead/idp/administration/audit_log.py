@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.idp.audit import Audit, AuditEvent, RequestSource
+from podstead.idp.audit import Audit, EventKind, RequestSource
 from podstead.storage.record_store import RecordKind, RecordStore, Versioned
 from podstead.storage.records import Record
 
@@ -82,22 +82,11 @@ class LoggedEvent(msgspec.Struct, frozen=True):
 
 
 _KINDS: Final = {cause: RecordKind(f"audit-{cause.value}", LoggedEvent) for cause in CausedBy}
-_REFUSED: Final = frozenset(
-    {
-        AuditEvent.SIGN_IN_FAILED,
-        AuditEvent.SIGN_IN_PAUSED,
-        AuditEvent.CODE_REUSED,
-        AuditEvent.REFRESH_TOKEN_REUSED,
-        AuditEvent.PASSKEY_COPIED,
-        AuditEvent.FETCH_BLOCKED,
-        AuditEvent.INVITATION_REFUSED,
-    }
-)
 
 
-def cause_of(event: AuditEvent) -> CausedBy:
+def cause_of(event: EventKind) -> CausedBy:
     """Who causes an event, unless an operator does."""
-    return CausedBy.REFUSED if event in _REFUSED else CausedBy.PERSON
+    return CausedBy.REFUSED if event.is_refusal else CausedBy.PERSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +103,7 @@ class AuditLog:
         return _KINDS[cause].put(key, event, expires_ms=event.at_ms + KEPT_MS)
 
     def action(
-        self, event: AuditEvent, by: Operator | None, *, account: str = "", **facts: str
+        self, event: EventKind, by: Operator | None, *, account: str = "", **facts: str
     ) -> Sequence[Record]:
         """The records that log an action of an operator in the console. A command logs its actions
         itself (``app/adapters/audit.py``): without an operator there are none."""
@@ -163,7 +152,7 @@ class Actions:
         self._log = AuditLog(records)
 
     def _note(
-        self, event: AuditEvent, by: Operator | None, account_id: str | None = None, **facts: str
+        self, event: EventKind, by: Operator | None, account_id: str | None = None, **facts: str
     ) -> None:
         with acting_as(by):
             self._audit.note(event, account_id=account_id, **facts)

@@ -16,7 +16,7 @@ from podstead.core.errors import BadRequest, Conflict, NotFound
 from podstead.idp.account_creation import FurtherRecords
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration.audit_log import Actions, Operator, acting_as
-from podstead.idp.audit import OPERATOR, Audit, AuditEvent
+from podstead.idp.audit import OPERATOR, Audit, AuditEvent, EventKind
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import ONE_TIME_LINKS, Account, OneTimeLink
 from podstead.idp.security_events import event_records
@@ -147,7 +147,7 @@ class AccountReset:
 
     name: str
     """That of the command, and the last segment of the address in the console."""
-    event: AuditEvent
+    event: EventKind
     records: Callable[[RecordStore, str], Awaitable[Sequence[Record]]]
     """The records that remove it from the account with this id, and tell the person."""
     short_help: str
@@ -180,7 +180,7 @@ class Administration(Actions):
         self._accounts = accounts
         self._sessions = Sessions(records)
         self._links = OneTimeLinks(records)
-        self._actions: Mapping[str, tuple[AuditEvent, _CarryOut]] = {
+        self._actions: Mapping[str, tuple[EventKind, _CarryOut]] = {
             "disable": (AuditEvent.ACCOUNT_DISABLED, self._disable),
             "enable": (AuditEvent.ACCOUNT_ENABLED, self._enable),
             "promote": (AuditEvent.OPERATOR_PROMOTED, self._promote),

@@ -26,7 +26,7 @@ from podstead.core.request_context import limit_key
 from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal, Object, Subject
 from podstead.resources.sharing.documents import AgentDocuments
 from podstead.storage.record_store import RecordStore
-from podstead.wac.acl import agent_name
+from podstead.wac.acl import NOSTR_DID, agent_name
 
 LOOKUPS_PER_HOUR: Final = 60
 MAX_IRI_CHARS: Final = 2_000
@@ -111,7 +111,7 @@ class PeopleDirectory:
 
 
 def agent_iri(text: str) -> str:
-    """The canonical IRI of an agent or group: an HTTP URL, or ``did:nostr:``. Raises
+    """The canonical IRI of an agent or group: an HTTP URL, or the DID of a key. Raises
     UnusableIri."""
     try:
         iri = Iri(text).value
@@ -119,7 +119,7 @@ def agent_iri(text: str) -> str:
         usable = bool(parts.hostname) if parts.scheme in ("http", "https") else False
     except ValueError as error:
         raise UnusableIri from error
-    if len(iri) > MAX_IRI_CHARS or not (usable or iri.startswith("did:nostr:")):
+    if len(iri) > MAX_IRI_CHARS or not (usable or iri.startswith(NOSTR_DID)):
         raise UnusableIri
     return agent_name(iri)
 

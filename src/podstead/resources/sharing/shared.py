@@ -35,10 +35,12 @@ from podstead.wac.sharing.index import (
     agent_prefix,
     prefix_length,
 )
-from podstead.wac.sharing.rules import GranteeKind
+from podstead.wac.sharing.rules import Grantee, GranteeKind
 
 PAGE: Final = 100
 """How many resources a page of a list has."""
+OWN_PAGE: Final = 25
+"""How many of a person's own resources, whose rules are read."""
 OF_ONE_STORAGE: Final = 20
 """How many resources of one storage are on the page about all storages."""
 MAX_LOOKED_AT: Final = 500
@@ -94,6 +96,15 @@ class SharedBy:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
+class EndingAccess:
+    """What rules give to somebody until a time."""
+
+    resource: ResourcePath
+    grantee: Grantee
+    ends_ms: int
+
+
 class SharedLists:
     """Lists what is shared with a person and by a person."""
 
@@ -139,7 +150,7 @@ class SharedLists:
         web_id = await self._owners.owner_of(storage)
         found: list[SharedBy] = []
         looked_at, last = 0, after or storage
-        while len(found) < PAGE and looked_at < MAX_LOOKED_AT:
+        while len(found) < OWN_PAGE and looked_at < MAX_LOOKED_AT:
             page = await self._records_of(storage, last)
             if not page:
                 return found, None
@@ -151,9 +162,23 @@ class SharedLists:
                     entries = tuple(entry for each in others for entry in _entries(each, resource))
                     number = total - len(grantees) + len(others)
                     found.append(SharedBy(resource, entries, number))
-                if len(found) >= PAGE:
+                if len(found) >= OWN_PAGE:
                     break
         return found, last
+
+    async def ending(
+        self, storage: ResourcePath, *, since_ms: int, until_ms: int
+    ) -> Sequence[EndingAccess]:
+        """What the rules in a storage give until a time in this period, the earliest end first, as
+        far as one list looks."""
+        listed = await self._records.of_owner(ACLS, storage, limit=MAX_LOOKED_AT)
+        found = [
+            EndingAccess(subject_of(ResourcePath(acl.key)), each.grantee, each.ends_ms)
+            for acl in listed
+            for each in acl.value.grantees
+            if each.ends_ms is not None and since_ms <= each.ends_ms < until_ms
+        ]
+        return sorted(found, key=lambda each: (each.ends_ms, each.resource))
 
     # --- steps ----------------------------------------------------------------------------
 

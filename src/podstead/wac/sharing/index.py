@@ -22,6 +22,7 @@ from podstead.rdf.graph import Graph
 from podstead.storage.record_store import RecordKind
 from podstead.storage.records import Record
 from podstead.wac.acl import agent_name, read_acl
+from podstead.wac.conditions import end_of
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing.rules import Grantee, GranteeKind, grantees_of
 
@@ -37,12 +38,14 @@ _MODES: Final = {letter: mode for mode, letter in _LETTERS.items()}
 
 class IndexedGrantee(msgspec.Struct, frozen=True, array_like=True):
     """An agent, group or class that an ACL names, and the modes that its rules grant on its subject
-    (``here``) and on what inherits from it, as letters."""
+    (``here``) and on what inherits from it, as letters; and when the last of these rules ends,
+    ``None`` if one has no end."""
 
     kind: str
     iri: str
     here: str
     inside: str
+    ends_ms: int | None = None
 
     @property
     def grantee(self) -> Grantee:
@@ -103,8 +106,17 @@ def indexed_acl(graph: Graph, *, subject_url: str) -> IndexedAcl | None:
     """What the index says about an ACL; ``None`` if it grants nothing to anybody."""
     here: dict[Grantee, Modes] = {}
     inside: dict[Grantee, Modes] = {}
+    ends_ms: dict[Grantee, int | None] = {}
     for rule in read_acl(graph, subject_url=subject_url).authorizations:
+        if not (rule.access_to or rule.default):
+            continue
+        rule_ends_ms = end_of(rule.conditions)
         for grantee in grantees_of(rule):
+            so_far_ms = ends_ms.get(grantee, rule_ends_ms)
+            if so_far_ms is None or rule_ends_ms is None:
+                ends_ms[grantee] = None
+            else:
+                ends_ms[grantee] = max(so_far_ms, rule_ends_ms)
             if rule.access_to:
                 here[grantee] = here.get(grantee, NO_MODES) | rule.modes
             if rule.default:
@@ -120,6 +132,7 @@ def indexed_acl(graph: Graph, *, subject_url: str) -> IndexedAcl | None:
                 each.iri,
                 _letters_of(here.get(each, NO_MODES)),
                 _letters_of(inside.get(each, NO_MODES)),
+                ends_ms[each],
             )
             for each in listed
         ),

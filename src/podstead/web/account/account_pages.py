@@ -36,7 +36,6 @@ from podstead.idp.records import Account, EmailTaken, SecurityEvent, UnusableEma
 from podstead.idp.sessions import OpenSession, PodExports, Sessions
 from podstead.idp.sign_in import SignInFailed
 from podstead.idp.token_issuing import IssuerRestoration, ProfileIssuer
-from podstead.nostr.npub import npub
 from podstead.resources.exporting.archive import PodDownloads
 from podstead.web.account.collections import (
     SESSIONS_PATH,
@@ -294,8 +293,6 @@ class AccountPages:
                 found for each in self.collections for found in await each.remaining(owner)
             ]
         return {
-            "nostr_keys": None,
-            "profile_keys": (),
             **shown,
             "account": account,
             "pod_uri": self._pod_uri(owner),
@@ -307,7 +304,6 @@ class AccountPages:
             "sends_mail": self.verification is not None,
             "current": owner.session.public_id,
             "sessions": [(each.value, browser_name(each.value.user_agent)) for each in sessions],
-            "npub": npub,
             "identity_scope": IDENTITY_SCOPE,
             "issuer": self.profile_issuer.issuer,
             "issuer_is_named": await self._issuer_is_named(owner),

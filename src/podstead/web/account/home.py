@@ -4,7 +4,7 @@ what happened in it, and what takes the space.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -18,6 +18,7 @@ from podstead.core.media_types import essence
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
+from podstead.wac.acl import NOSTR_DID
 from podstead.wac.modes import Mode
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
@@ -27,6 +28,8 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import route
+from podstead.web.sharing.notices import Notices
+from podstead.web.sharing.views import Names, shown_notices
 
 NEARLY_FULL_PERCENT: Final = 90
 
@@ -170,21 +173,33 @@ def _by_size(bars: Iterable[Bar]) -> list[Bar]:
     return sorted(bars, key=lambda each: (-each.size_bytes, each.name))
 
 
-_NOSTR = "did:nostr:"
 _SHOWN_KEY_CHARACTERS = 12
 
 
-def agent_text(iri: str | None, *, viewer: Identity | None, base_url: str) -> str:
-    """A short name: “You”, the name of a pod of this server, or the WebID without its scheme."""
+class AgentNames(Protocol):
+    """Finds the names of agents that are no persons, such as sharing links."""
+
+    async def __call__(self, pod: ResourcePath, agents: Iterable[str | None]) -> Mapping[str, str]:
+        """The names of those that belong to a pod, by IRI, also of former ones. Raises
+        StorageError."""
+
+
+def agent_text(
+    iri: str | None, *, viewer: Identity | None, base_url: str, names: Mapping[str, str]
+) -> str:
+    """A short name: “You”, the name of a pod of this server, one of ``names``, or the WebID without
+    its scheme."""
     if iri is None:
         return _("Somebody who was not signed in")
+    if iri in names:
+        return names[iri]
     if viewer is not None and iri in viewer.names():
         return _("You")
     local = iri.removeprefix(f"{base_url}/")
     if local != iri and local.endswith("/#me") and local.count("/") == 1:
         return local.removesuffix("/#me")
-    if iri.startswith(_NOSTR):
-        return f"{_NOSTR}{iri[len(_NOSTR) :][:_SHOWN_KEY_CHARACTERS]}…"
+    if iri.startswith(NOSTR_DID):
+        return f"{iri[: len(NOSTR_DID) + _SHOWN_KEY_CHARACTERS]}…"
     return iri.partition("://")[2] or iri
 
 
@@ -262,6 +277,7 @@ class ActivityPage:
 
     site: Site
     activity: PodActivity
+    agent_names: AgentNames
 
     @route(addresses.ACTIVITY, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -276,8 +292,11 @@ class ActivityPage:
             before=_number(page.query_text("before")),
             limit=PAGE_CHANGES,
         )
+        agents = (typed.who, *(each.agent for each in found.changes))
+        names = await self.agent_names(pod.root, agents)
         shown = [
-            shown_change(change, person, pod.root, self.site.base_url) for change in found.changes
+            shown_change(change, person, pod.root, self.site.base_url, names)
+            for change in found.changes
         ]
         more = None
         if found.before is not None:
@@ -289,7 +308,7 @@ class ActivityPage:
             typed=typed,
             is_filtered=typed != Typed("", "", "", "", ""),
             kinds=list(ChangeKind),
-            who=self._who(shown, person, typed),
+            who=self._who(shown, person, typed, names),
             nobody=NOBODY,
             days=[
                 (day * _DAY_MS, list(changes))
@@ -301,21 +320,29 @@ class ActivityPage:
         )
 
     def _who(
-        self, shown: Sequence[ShownChange], person: Person, typed: Typed
+        self,
+        shown: Sequence[ShownChange],
+        person: Person,
+        typed: Typed,
+        names: Mapping[str, str],
     ) -> list[tuple[str, str]]:
         """Whom the filter offers: the person, the agents on the page, and the chosen one."""
         offered = {person.web_id: _("You"), **{each.agent: each.who for each in shown}}
         if typed.who and typed.who not in offered:
             agent = None if typed.who == NOBODY else typed.who
             offered[typed.who] = agent_text(
-                agent, viewer=person.identity, base_url=self.site.base_url
+                agent, viewer=person.identity, base_url=self.site.base_url, names=names
             )
         offered.setdefault(NOBODY, _("Somebody who was not signed in"))
         return list(offered.items())
 
 
 def shown_change(
-    change: PastChange, person: Person, root: ResourcePath, base_url: str
+    change: PastChange,
+    person: Person,
+    root: ResourcePath,
+    base_url: str,
+    names: Mapping[str, str],
 ) -> ShownChange:
     """A change as the pages show it to the owner of the pod."""
     above = parent_container(change.path) or root
@@ -326,7 +353,7 @@ def shown_change(
         is_container=change.path.endswith("/"),
         kind=change.kind,
         origin="" if change.origin is None else _former_name(change.origin, above, root),
-        who=agent_text(change.agent, viewer=person.identity, base_url=base_url),
+        who=agent_text(change.agent, viewer=person.identity, base_url=base_url, names=names),
         agent=NOBODY if change.agent is None else change.agent,
         at_ms=change.at_ms,
     )
@@ -406,6 +433,8 @@ class HomePage:
     usage: PodUsage
     shared: SharedLists
     requests: ShownRequests
+    notices: Notices
+    agent_names: AgentNames
     issuer: str | None
 
     @route(addresses.HOME, "GET")
@@ -430,8 +459,9 @@ class HomePage:
             found = await self.activity.page(
                 page.identity, ChangeFilter(below=root), limit=RECENT_CHANGES + len(notifications)
             )
+            names = await self.agent_names(root, (each.agent for each in found.changes))
             changes += [
-                shown_change(change, person, root, self.site.base_url)
+                shown_change(change, person, root, self.site.base_url, names)
                 for change in found.changes
                 if change.path not in notifications
             ]
@@ -441,7 +471,8 @@ class HomePage:
             page,
             "account/home.html",
             requests=requests,
-            more_requests=page.waiting > len(requests),
+            more_requests=len(notifications) > len(requests),
+            notices=shown_notices(await self.notices.of(person), Names(self.site.base_url)),
             pods=pods,
             changes=changes[:RECENT_CHANGES],
             shared=[

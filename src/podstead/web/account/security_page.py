@@ -31,32 +31,12 @@ SHOWN_NAMES: Final = (
     N_("password changed"),
     N_("client credentials created"),
     N_("client credentials deleted"),
-    N_("authenticator app added"),
-    N_("authenticator app removed"),
-    N_("passkey required besides the password"),
-    N_("passkey no longer required besides the password"),
-    N_("recovery codes created"),
-    N_("recovery code used"),
-    N_("second factor failed after the right password"),
-    N_("second factor reset"),
     N_("one-time sign-in link created"),
-    N_("passkey added"),
-    N_("passkey removed"),
-    N_("Nostr key linked"),
-    N_("Nostr key unlinked"),
     N_("token of a pod created"),
     N_("token of the pod revoked"),
-    N_("Nostr key named by the profile"),
-    N_("Nostr key no longer named by the profile"),
-    N_("Nostr key of the profile allowed to sign in"),
-    N_("Nostr key of the profile no longer signs in"),
-    N_("client certificate made"),
-    N_("key of a client certificate removed"),
     N_("identity provider stated in the profile again"),
     N_("the operator of this server"),
     N_("a change of the profile"),
-    N_("Nostr key"),
-    N_("Nostr key of your profile"),
     N_("Client credentials"),
     N_("Token of your pod"),
 )
@@ -115,20 +95,6 @@ add_notices(
     ),
     token_revoked=N_("The token has been revoked. Programs can no longer use it."),
     session=N_("That browser has been signed out."),
-    nostr_key_linked=N_("The Nostr key has been linked."),
-    nostr_key_unlinked=N_(
-        "The Nostr key has been unlinked. Browsers and applications that were signed in "
-        "with it are signed out."
-    ),
-    nostr_key_stated=N_(
-        "The Nostr key has been unlinked. However, your profile still names it, so "
-        "requests signed with it still act as you. Remove it from your profile."
-    ),
-    profile_key_allowed=N_("You can now sign in with this key of your profile."),
-    profile_key_ended=N_(
-        "You can no longer sign in with this key. Requests signed with it still act as "
-        "you for as long as your profile names it."
-    ),
     issuer_restored=N_("Your profile names this server as your identity provider again."),
     credential_removed=N_(
         "The client credentials have been removed. Scripts can no longer use them."

@@ -18,7 +18,7 @@ from podstead.idp.administration.audit_log import (
     SlowRequest,
 )
 from podstead.idp.administration.service import InvitationActions
-from podstead.idp.audit import AuditEvent
+from podstead.idp.audit import AuditEvent, EventKind
 from podstead.notifications.channels import DeliveryFailures
 from podstead.storage.invitations import MAX_DAYS, MAX_USES, invitation_url
 from podstead.web.codes import WebCodes
@@ -68,28 +68,9 @@ TEXTS: Final = {
     AuditEvent.CONSENT_ENDED: N_("Application disconnected"),
     AuditEvent.CREDENTIAL_CREATED: N_("Client credentials created"),
     AuditEvent.CREDENTIAL_DELETED: N_("Client credentials deleted"),
-    AuditEvent.PASSKEY_ADDED: N_("Passkey added"),
-    AuditEvent.PASSKEY_REMOVED: N_("Passkey removed"),
-    AuditEvent.PASSKEY_COPIED: N_("Possible copy of a passkey"),
-    AuditEvent.TOTP_ADDED: N_("Authenticator app added"),
-    AuditEvent.TOTP_REMOVED: N_("Authenticator app removed"),
-    AuditEvent.PASSKEY_REQUIRED: N_("Passkey required besides the password"),
-    AuditEvent.PASSKEY_NOT_REQUIRED: N_("Passkey no longer required besides the password"),
-    AuditEvent.RECOVERY_CODES_CREATED: N_("Recovery codes created"),
-    AuditEvent.RECOVERY_CODE_USED: N_("Recovery code used"),
-    AuditEvent.SECOND_FACTOR_FAILED: N_("Second factor failed after the right password"),
-    AuditEvent.SECOND_FACTOR_RESET: N_("Second factor reset"),
-    AuditEvent.NOSTR_KEY_LINKED: N_("Nostr key linked"),
-    AuditEvent.NOSTR_KEY_UNLINKED: N_("Nostr key unlinked"),
     AuditEvent.POD_TOKEN_CREATED: N_("Token of a pod created"),
     AuditEvent.POD_TOKEN_REVOKED: N_("Token of a pod revoked"),
     AuditEvent.ISSUER_CHANGED: N_("Issuer of the identity provider changed"),
-    AuditEvent.PROFILE_KEY_NAMED: N_("Nostr key named by the profile"),
-    AuditEvent.PROFILE_KEY_UNNAMED: N_("Nostr key no longer named by the profile"),
-    AuditEvent.PROFILE_KEY_ALLOWED: N_("Nostr key of the profile allowed to sign in"),
-    AuditEvent.PROFILE_KEY_ENDED: N_("Nostr key of the profile no longer signs in"),
-    AuditEvent.CERTIFICATE_MADE: N_("Client certificate created"),
-    AuditEvent.CERTIFICATE_REMOVED: N_("Key of a client certificate removed"),
     AuditEvent.ISSUER_RESTORED: N_("Identity provider stated in the profile again"),
     AuditEvent.CODE_REUSED: N_("Code used again; its tokens were revoked"),
     AuditEvent.REFRESH_TOKEN_REUSED: N_("Refresh token used again; its tokens were revoked"),
@@ -100,10 +81,14 @@ TEXTS: Final = {
 _BY_VALUE: Final = {event.value: text for event, text in TEXTS.items()}
 
 
+def add_event_texts(texts: Mapping[EventKind, str]) -> None:
+    """Add the texts for the events of a feature; the default is the value of the event."""
+    _BY_VALUE.update({event.value: text for event, text in texts.items()})
+
+
 def event_text(what: str) -> str:
-    """The text for the value of an event; an event of another version keeps its own text."""
-    text = _BY_VALUE.get(what)
-    return what if text is None else _(text)
+    """The text for the value of an event; by default the value itself, which features translate."""
+    return _(_BY_VALUE.get(what, what))
 
 
 PAGE_SIZE: Final = 100
@@ -203,6 +188,16 @@ class MailHealth:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """What a feature says about its health, in English; ``remedy`` may be empty."""
+
+    check: str
+    detail: str
+    remedy: str
+    is_bad: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """What operators look at. ``started_ms`` is when the worker that answers started."""
 
@@ -221,6 +216,8 @@ class Health:
     slow: Sequence[SlowRequest]
     mail: MailHealth | None
     """``None`` if the server sends no mail."""
+    findings: Sequence[Finding]
+    """Those of the features."""
 
     @property
     def disk_is_low(self) -> bool:

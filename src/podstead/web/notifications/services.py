@@ -146,7 +146,7 @@ class Subscriptions:
         Raises NotAuthenticated, AccessDenied, Unprocessable, TooManyChannels, ServerTrouble.
         """
         if wanted.channel_type.is_pushed and agent is None:
-            raise NotAuthenticated  # WebhookChannel2023 section 3: MUST
+            raise NotAuthenticated
         subscriber = Subscriber(agent, request.fields.get(b"origin"))
         await self.readers.check(wanted.topic, subscriber)
         handler = self.channels.handlers[wanted.channel_type.name]

@@ -1,6 +1,5 @@
 """Endpoints about accounts for programs: ``/idp/credentials``, where scripts exchange a password
-for an access token (A-80, A-81), the DID documents of Nostr keys, and what ``POST /.pods`` creates
-(A-90).
+for an access token (A-80, A-81), and what ``POST /.pods`` creates (A-90).
 """
 
 from __future__ import annotations
@@ -9,17 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from podstead.authn.resource_tokens import InvalidProof
 from podstead.core.clock import Randomness
-from podstead.core.errors import BadRequest, BodyTooLarge, NotFound, UnsupportedMediaType
+from podstead.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
 from podstead.core.identity import Identity
 from podstead.idp import token_issuing
 from podstead.idp.accounts import Accounts
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.nostr.did_document import MEDIA_TYPE, PATH, did_document, key_named
-from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.oauth.messages import OAuthAnswer, refused
 from podstead.idp.oauth.token import Subject
 from podstead.idp.sign_in import LastSignIns, PasswordSignIn, SignedIn, SignInFailed
@@ -27,7 +22,6 @@ from podstead.idp.sign_in_methods import SecondStep
 from podstead.idp.token_issuing import ACCESS_TOKEN_S, TokenIssuer
 from podstead.storage.invitations import Admission
 from podstead.web.cors import CorsPolicy
-from podstead.web.description_endpoints import public_document
 from podstead.web.forms import FORM_TYPE, MAX_FORM_BYTES, json_object, only, read_form
 from podstead.web.limits import address_key
 from podstead.web.oidc.endpoints import oauth_json_response
@@ -153,37 +147,6 @@ def _description(issuer: str) -> dict[str, object]:
             "webid": "The WebID that it speaks for",
         },
     }
-
-
-DOCUMENT_PATH: Final = f"{PATH}/{{key}}"
-DOCUMENT_AGE_S: Final = 60
-"""How long a document may be cached; after that, an unlinked key is gone everywhere."""
-
-
-@dataclass(frozen=True, slots=True)
-class DidDocumentEndpoint:
-    """Serves the documents of keys that are linked and published."""
-
-    links: NostrLinks
-    accounts: Accounts
-
-    @route(DOCUMENT_PATH, "GET", "HEAD", sharing=CorsPolicy.ANYONE)
-    async def get(self, request: Request, _: Identity | None) -> Response:
-        """Raises BadRequest if the segment is not a key, NotFound if there is no document."""
-        public_key = key_named(request.path.rpartition("/")[2])
-        if public_key is None:
-            raise BadRequest("A Nostr key must be 64 lowercase hexadecimal digits")
-        document = did_document(public_key, web_id=await self._web_id_of(public_key))
-        content = msgspec.json.encode(document)
-        return public_document(request, content, media_type=MEDIA_TYPE, age_s=DOCUMENT_AGE_S)
-
-    async def _web_id_of(self, public_key: str) -> str:
-        link = await self.links.find(public_key)
-        if link is not None and link.value.published:
-            account = await self.accounts.read(link.value.account_id)
-            if account is not None and not account.value.disabled:
-                return account.value.web_id
-        raise NotFound("No account on this server has published this key")
 
 
 @dataclass(frozen=True, slots=True)

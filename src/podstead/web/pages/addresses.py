@@ -133,7 +133,6 @@ def sign_in_url(afterwards: str) -> str:
 AGAIN: Final[dict[str, str]] = {
     "delete": f"{ACCOUNT}/delete",
     "credentials": f"{ACCOUNT}?view=programs#scripts",
-    "nostr": f"{ACCOUNT}#nostr-keys",
     "export": f"{ACCOUNT}?view=account#export",
     "issuer": f"{ACCOUNT}?view=account#you",
     "console": CONSOLE,

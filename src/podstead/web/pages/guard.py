@@ -24,7 +24,7 @@ from podstead.web.errors import status_of
 from podstead.web.pages.addresses import CONSOLE, LOGIN, new_terms_url, sign_in_url
 from podstead.web.pages.cookies import BROWSER, LANGUAGE, Cookies, Notice
 from podstead.web.pages.rendering import PageRenderer, refusal_text
-from podstead.web.pages.request import SAFE, PageRequest, People, Person, SignInAgain
+from podstead.web.pages.request import SAFE, PageRequest, People, Person, SignInAgain, Waiting
 from podstead.web.pages.texts import LANGUAGES, Texts, preferred_language, texts_in, use_texts
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response
@@ -40,7 +40,7 @@ provider's own pages in windows that they hold on to."""
 _SECRET_BYTES: Final = 32
 
 Handler = Callable[[PageRequest], Awaitable[Response]]
-WaitingFor = Callable[[Person], Awaitable[int]]
+WaitingFor = Callable[[Person], Awaitable[Waiting]]
 
 
 class Rule(Enum):
@@ -73,7 +73,7 @@ class PageGuard:
         self._waiting: WaitingFor | None = None
 
     def announce(self, waiting: WaitingFor) -> None:
-        """Let every page say how many requests for access wait for the person."""
+        """Let every page say what waits for the person."""
         self._waiting = waiting
 
     def routes(self, *pages: object) -> tuple[Route, ...]:

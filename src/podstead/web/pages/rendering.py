@@ -42,7 +42,7 @@ from podstead.web.pages.addresses import (
 )
 from podstead.web.pages.cookies import NOTICES, Notice, Tone
 from podstead.web.pages.formats import number_text, size_text
-from podstead.web.pages.request import SAFE, PageRequest, Person
+from podstead.web.pages.request import NOTHING_WAITS, SAFE, PageRequest, Person, Waiting
 from podstead.web.pages.templates import HTML, render
 from podstead.web.pages.texts import ENGLISH, LANGUAGES, N_, _, current_texts, texts_in, use_texts
 from podstead.web.response import NO_STORE, HeaderField, Response, content_response
@@ -107,8 +107,8 @@ class NavigationEntry:
     icon: str
     title: str
     is_current: bool
-    waiting: int = 0
-    """How many requests for access wait behind the link."""
+    waiting: Waiting = NOTHING_WAITS
+    """What waits behind the link."""
 
     @property
     def needs_pod(self) -> bool:
@@ -131,8 +131,8 @@ def entries(
     return on
 
 
-def with_waiting(shown: Sequence[NavigationEntry], waiting: int) -> Sequence[NavigationEntry]:
-    """The entries, of which the one for what is shared leads to the requests that wait."""
+def with_waiting(shown: Sequence[NavigationEntry], waiting: Waiting) -> Sequence[NavigationEntry]:
+    """The entries, of which the one for what is shared leads to what waits."""
     return [
         replace(entry, address=REQUESTS, waiting=waiting) if entry.address == SHARED else entry
         for entry in shown
@@ -271,7 +271,7 @@ class PageRenderer:
         if person is None or path.startswith(_WITHOUT_NAVIGATION):
             return ()
         shown = (self._of_console if path.startswith(CONSOLE) else self._entries)(path)
-        if page.waiting:
+        if any(page.waiting):
             shown = with_waiting(shown, page.waiting)
         return shown if person.pods else [entry for entry in shown if not entry.needs_pod]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from urllib.parse import unquote
 
 from podstead.core.errors import AccessDenied, BadRequest, NotAuthenticated
@@ -136,6 +136,16 @@ def request_source(request: Request) -> RequestSource:
     )
 
 
+class Waiting(NamedTuple):
+    """What waits for a person: requests for access, and notices about access that ends."""
+
+    requests: int = 0
+    notices: int = 0
+
+
+NOTHING_WAITS: Final = Waiting()
+
+
 @dataclass(slots=True)
 class PageRequest:
     """A request to one of the pages.
@@ -150,8 +160,8 @@ class PageRequest:
     notice: Notice | None
     wants_page: bool
     """Whether the response is for a person; scripts get JSON."""
-    waiting: int = 0
-    """How many requests for access wait for the person, if a page is shown."""
+    waiting: Waiting = NOTHING_WAITS
+    """What waits for the person, if a page is shown."""
     browser: str = ""
     """The secret of the browser at the provider; a new one if it had none."""
     is_shown_again: bool = True

@@ -38,11 +38,12 @@ from podstead.web.pages.addresses import (
     shown_name,
 )
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.request import PageRequest, Person, Waiting
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
+from podstead.web.sharing.notices import Notices
 from podstead.web.sharing.shared import ASKED, shared_tabs
 from podstead.web.sharing.views import (
     MODES,
@@ -51,6 +52,7 @@ from podstead.web.sharing.views import (
     offered_role,
     out_of_reach_page,
     shown_answer,
+    shown_notices,
     shown_role,
 )
 
@@ -257,6 +259,7 @@ class RequestsPage:
     requests_waiting: PendingRequests
     sharing: SharingService
     names: Names
+    notices: Notices
 
     @route(addresses.REQUESTS, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -276,13 +279,13 @@ class RequestsPage:
             views=shared_tabs(page, ASKED),
             requests=[await self._shown(person, request) for request in found],
             answers=[shown_answer(answer, self.names) for answer in answers],
+            notices=shown_notices(await self.notices.of(person), self.names),
         )
 
-    async def count(self, person: Person) -> int:
-        """How many requests wait for a person. Raises ServerTrouble."""
-        return sum(
-            [len(await self.requests_waiting.of(person.identity, pod)) for pod in person.pods]
-        )
+    async def count(self, person: Person) -> Waiting:
+        """What waits for a person. Raises ServerTrouble."""
+        pending = [len(await self.requests_waiting.of(person.identity, pod)) for pod in person.pods]
+        return Waiting(sum(pending), await self.notices.count(person))
 
     async def waiting(
         self, person: Person, *, limit: int

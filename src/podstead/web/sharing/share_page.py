@@ -6,7 +6,7 @@ carry the state of the rules that the person has seen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,7 +35,7 @@ from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, Grantee
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import breadcrumb, share_url, shown_name
+from podstead.web.pages.addresses import breadcrumb, local_address, share_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.formats import name_sort_key
 from podstead.web.pages.request import PageRequest
@@ -88,11 +88,33 @@ class SharingSection(Protocol):
     template: str
     """Its template, which gets the values of the page and ``section``."""
 
+    list_template: str
+    """The part of it that lists the agents, for the page about everything that is shared."""
+
     def shows(self, agent: str) -> bool:
         """Whether the agent with this IRI is in the section, and not in the list of the page."""
 
     async def values(self, page: PageRequest, state: SharingState) -> Mapping[str, object]:
-        """What the template shows as ``section``. Raises ServerTrouble."""
+        """What the templates show as ``section``. Raises ServerTrouble."""
+
+    async def names(self, pod: ResourcePath, agents: Iterable[str]) -> Mapping[str, str]:
+        """What pages call those of the agents that belong to a pod, by IRI, also if they are no
+        longer there. Raises StorageError."""
+
+
+@dataclass(frozen=True, slots=True)
+class SectionNames:
+    """The names of the agents of all sections."""
+
+    sections: Sequence[SharingSection]
+
+    async def __call__(self, pod: ResourcePath, agents: Iterable[str | None]) -> Mapping[str, str]:
+        """Raises StorageError."""
+        named = list(dict.fromkeys(filter(None, agents)))
+        found: dict[str, str] = {}
+        for each in self.sections:
+            found |= await each.names(pod, named)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +164,8 @@ class SharePage:
         except RulesChanged:
             return self.site.see_other(share_url(target), Notice("rules-changed"))
         await self._answered(page, change)
-        return self.site.see_other(share_url(target), Notice("sharing-saved"))
+        back = local_address(sent.text("next")) or share_url(target)
+        return self.site.see_other(back, Notice("sharing-saved"))
 
     # --- steps ----------------------------------------------------------------------------
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlencode
 
-from podstead.core.errors import NotFound
+from podstead.core.errors import NotFound, RequestRefused
 from podstead.core.identifiers import ResourcePath, canonical_url, is_container
+from podstead.resources.activity import PastChange, PodActivity
 from podstead.resources.sharing.access_requests import AccessRequests
+from podstead.resources.sharing.service import SharingService, SharingState
 from podstead.resources.sharing.shared import SharedBy, SharedLists, SharedResource
 from podstead.wac.modes import Mode
-from podstead.wac.sharing.access import AccessEntry, Scope
+from podstead.wac.sharing.access import AccessList, Scope
+from podstead.wac.sharing.rules import GranteeKind
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import (
@@ -28,7 +31,18 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import _
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.sharing.views import SCOPES, Names, NamesByReader, shown_answer, shown_role
+from podstead.web.sharing.share_page import SharingSection
+from podstead.web.sharing.views import (
+    SCOPES,
+    Names,
+    NamesByReader,
+    ShownEntry,
+    ShownRule,
+    shown_answer,
+    shown_entries,
+    shown_role,
+    shown_rules,
+)
 
 WITH_ME: Final = "with-me"
 BY_ME: Final = "by-me"
@@ -48,7 +62,7 @@ def shared_tabs(page: PageRequest, current: str) -> list[tuple[str, str, bool]]:
     ]
 
 
-_SHOWN_PEOPLE: Final = 4
+_SHOWN_PEOPLE: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +79,27 @@ class ShownShared:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownGrant:
+    """What somebody can do with one of the person's resources, with what the form that ends it
+    sends. Without a ``token`` it cannot be ended here."""
+
+    text: str
+    has_ended: bool = False
+    last: LastChange | None = None
+    token: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LastChange:
+    """What somebody did last."""
+
+    kind: str
+    name: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class ShownOwn:
     """One of the person's resources that others can access."""
 
@@ -73,8 +108,11 @@ class ShownOwn:
     share_address: str
     is_container: bool
     place: str
-    sentences: Sequence[str]
+    grants: Sequence[ShownGrant]
     more: int
+    sections: Sequence[tuple[str, Mapping[str, object]]] = ()
+    """The lists of agents that have sections of their own on the sharing page."""
+    rules: Sequence[ShownRule] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +123,9 @@ class SharedPage:
     lists: SharedLists
     requests: AccessRequests
     names: NamesByReader
+    sharing: SharingService
+    activity: PodActivity
+    sections: Sequence[SharingSection] = ()
 
     @route(addresses.SHARED, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -121,8 +162,12 @@ class SharedPage:
         found, after = await self.lists.shared_by(
             person.identity, pod, after=page.query_text("after")
         )
-        named = (entry.grantee for each in found for entry in each.entries[:_SHOWN_PEOPLE])
-        names = await self.names.of(person.identity, named)
+        states = [await self._state(page, each) for each in found]
+        entries = [entry for each in states for entry in each.access.entries]
+        names = await self.names.of(page.identity, (each.grantee for each in entries))
+        agents = {each.grantee.iri for each in entries if each.grantee.kind is GranteeKind.AGENT}
+        changes = await self.activity.latest(person.identity, pod, agents)
+        last = {agent: _last(change) for agent, change in changes.items()}
         return self.site.page(
             page,
             "shared/shared.html",
@@ -131,31 +176,70 @@ class SharedPage:
             only_of=None,
             shared=None,
             more_of=[],
-            own=[_own(each, names) for each in found],
+            own=[
+                await self._own(page, each, state, names, last)
+                for each, state in zip(found, states, strict=True)
+            ],
+            last=last,
+            back=page.address,
             more=_more({"view": BY_ME, "pod": pod, "after": after or ""}, after),
         )
 
+    async def _state(self, page: PageRequest, shared: SharedBy) -> SharingState:
+        """The rules of a resource; what the index says about them if they cannot be shown."""
+        try:
+            return await self.sharing.view(page.identity, shared.resource)
+        except RequestRefused:
+            access = AccessList(shared.resource, None, None, shared.entries, ())
+            return SharingState(access, "", can_inherit=False, now_ms=0)
 
-def _own(shared: SharedBy, names: Names) -> ShownOwn:
-    path = shared.resource
-    shown = shared.entries[:_SHOWN_PEOPLE]
-    people = len({entry.grantee for entry in shown})
-    return ShownOwn(
-        name=shown_name(path),
-        address=files_url(path),
-        share_address=share_url(path),
-        is_container=is_container(path),
-        place=_place(path),
-        sentences=[_sentence(entry, path, names) for entry in shown],
-        more=shared.total - people,
+    async def _own(
+        self,
+        page: PageRequest,
+        shared: SharedBy,
+        state: SharingState,
+        names: Names,
+        last: Mapping[str, LastChange],
+    ) -> ShownOwn:
+        path, shown = shared.resource, shown_entries(state, names)
+        sections = [
+            (each.list_template, await each.values(page, state))
+            for each in self.sections
+            if any(each.shows(entry.iri) for entry in shown)
+        ]
+        people = [
+            entry
+            for entry in shown
+            if not entry.is_owner and not any(each.shows(entry.iri) for each in self.sections)
+        ]
+        listed = people[:_SHOWN_PEOPLE]
+        return ShownOwn(
+            name=shown_name(path),
+            address=files_url(path),
+            share_address=share_url(path),
+            is_container=is_container(path),
+            place=_place(path),
+            grants=[_grant(entry, state.token, last) for entry in listed],
+            more=max(len(people), shared.total if not state.token else 0) - len(listed),
+            sections=sections,
+            rules=shown_rules(state.access.special),
+        )
+
+
+def _grant(entry: ShownEntry, token: str, last: Mapping[str, LastChange]) -> ShownGrant:
+    where = entry.scope_text if entry.scope != Scope.BOTH.value else ""
+    fields = {"kind": entry.kind, "grantee": entry.iri, "was": entry.scope, "ends": entry.ends}
+    return ShownGrant(
+        text=f"{entry.clause} · {where}" if where else entry.clause,
+        has_ended=entry.has_ended,
+        last=last.get(entry.iri),
+        token=token,
+        fields=fields,
     )
 
 
-def _sentence(entry: AccessEntry, path: ResourcePath, names: Names) -> str:
-    clause = names.clause(entry)
-    if not is_container(path) or entry.scope is Scope.BOTH:
-        return clause
-    return f"{clause} · {_(SCOPES[entry.scope])}"
+def _last(change: PastChange) -> LastChange:
+    return LastChange(change.kind.value, shown_name(change.path) or change.path, change.at_ms)
 
 
 def _shared(shared: SharedResource) -> ShownShared:

@@ -47,6 +47,7 @@ from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
+from podstead.web.sharing.notices import AccessNotice, NoticeKind
 
 ROLES: Final = {
     Role.VIEW: N_("Can view"),
@@ -318,6 +319,7 @@ class ShownEntry:
     kind: str
     iri: str
     name: str
+    clause: str
     sentence: str
     role: str | None
     """The value of the choice; ``None`` if the modes are no role."""
@@ -392,6 +394,7 @@ def _entry(
         kind=entry.grantee.kind.value,
         iri=entry.grantee.iri,
         name=names.grantee(entry.grantee),
+        clause=names.clause(entry),
         sentence=names.sentence(entry),
         role=entry.role.value if entry.role in ROLE_MODES else None,
         role_text=shown_role(entry.modes),
@@ -490,6 +493,27 @@ _NAMESPACES = (
     "http://www.w3.org/ns/auth/acl#",
     "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
 )
+
+
+_NOTICES: Final = {
+    NoticeKind.ENDS: N_("%(name)s: ends on %(date)s"),
+    NoticeKind.ENDED: N_("%(name)s: ended on %(date)s"),
+    NoticeKind.UNUSED: N_("%(name)s: not used since %(date)s"),
+}
+
+
+def shown_notices(notices: Sequence[AccessNotice], names: Names) -> Sequence[tuple[str, str]]:
+    """Each notice as a text, with the address where it leads."""
+    return [(_shown_notice(each, names), each.address) for each in notices]
+
+
+def _shown_notice(notice: AccessNotice, names: Names) -> str:
+    name, is_unused = notice.name, notice.kind is NoticeKind.UNUSED
+    if notice.grantee is not None:
+        whose = names.grantee(notice.grantee)
+        name = _("Access to “%(what)s” for %(whose)s", what=notice.name, whose=whose)
+    date = date_text(notice.at_ms) if is_unused else shown_end(notice.at_ms)
+    return _(_NOTICES[notice.kind], name=name, date=date)
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,7 +294,6 @@ class InteractionPages:
     sign_in: BrowserSignIn
     audit: Audit
     forms: Sequence[SignInForm]
-    nostr: bool
     consent: ConsentExtension | None = None
 
     @route(INTERACTION_PATH + "/{uid}", "GET")
@@ -384,8 +383,6 @@ class InteractionPages:
             registration=not self.site.registration.is_closed,
             uid=pending.uid,
             forms=self.forms,
-            nostr=self.nostr,
-            nostr_address=f"{self.site.base_url}{INTERACTION_PATH}/{pending.uid}/schnorr-login",
             afterwards=None,
         )
 

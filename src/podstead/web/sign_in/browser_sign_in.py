@@ -42,8 +42,7 @@ PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
 add_notices(
     Tone.DONE,
     sign_in_method_removed=N_(
-        "The key or passkey that you signed in with has been removed, so this browser is signed "
-        "out as well."
+        "What you signed in with has been removed, so this browser is signed out as well."
     ),
 )
 add_notices(
@@ -318,11 +317,6 @@ class PeopleByAccount:
             await self.sessions.end(found.stored)
             self.audit.note(AuditEvent.SIGNED_OUT, account_id=found.account.account_id)
         return [self.cookies.clear(SESSION)]
-
-
-NOSTR_REQUESTS_PER_MINUTE: Final = 30
-"""The maximum number of requests to link a Nostr key or to sign in with one that an address may
-send in a minute. Each of the two operations takes two requests."""
 
 
 @dataclass(frozen=True, slots=True)

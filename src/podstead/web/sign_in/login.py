@@ -28,7 +28,6 @@ class LoginPage:
     site: Site
     sign_in: BrowserSignIn
     forms: Sequence[SignInForm]
-    nostr: bool
 
     @route(LOGIN, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
@@ -50,8 +49,6 @@ class LoginPage:
             registration=not self.site.registration.is_closed and purpose is None,
             uid=None,
             forms=self.forms,
-            nostr=self.nostr,
-            nostr_address=None,
             afterwards=afterwards if purpose is None else afterwards or AGAIN[purpose],
         )
 

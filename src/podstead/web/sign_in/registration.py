@@ -10,21 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from podstead.core.errors import BadRequest, NotFound, PodsteadError, RequestRefused
 from podstead.core.identifiers import parse_path
-from podstead.idp.account_creation import FurtherRecords, NewAccount
+from podstead.idp.account_creation import FurtherRecords, FurtherRecordsRefused, NewAccount
 from podstead.idp.accounts import Accounts
 from podstead.idp.authorizations import Authorizations, PendingAuthorization
 from podstead.idp.client_metadata import permissions
 from podstead.idp.grants import signing_in_consents
-from podstead.idp.nostr.proven_keys import ProofGone, ProvenKeys
 from podstead.idp.passwords import UnusablePassword, check_password
-from podstead.idp.records import Account, EmailTaken, ProvenKey, UnusableEmail
+from podstead.idp.records import Account, EmailTaken, UnusableEmail
 from podstead.idp.token_issuing import AUTHORIZATION_PATH
-from podstead.nostr.npub import npub
 from podstead.pods.names import (
     MAX_NAME_CHARACTERS,
     NAME_PATTERN,
@@ -33,7 +31,6 @@ from podstead.pods.names import (
     check_name,
 )
 from podstead.storage.invitations import UnusableInvitation
-from podstead.storage.record_store import Versioned
 from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
@@ -65,25 +62,46 @@ _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
     EmailTaken: "email",
     UnusablePassword: "password",
     PasswordsDiffer: "confirmPassword",
-    ProofGone: "nostrKey",
+    FurtherRecordsRefused: "further",
     UnusableInvitation: "invitation",
     TermsNotAccepted: "acceptTerms",
 }
 """The field of the form at which an error is shown."""
 
 
+class RegistrationPart:
+    """A part of the registration form that a feature adds."""
+
+    template: str
+    """It gets what :meth:`facts` returns, and is left out once :meth:`joined` has refused."""
+    remedy: str
+    """What a person can do then; translated."""
+
+    async def facts(self, page: PageRequest, sent: FormSubmission) -> Mapping[str, object]:
+        """What the template shows; ``sent`` has no fields before the form is sent. Raises
+        StorageError."""
+        raise NotImplementedError
+
+    async def joined(
+        self, page: PageRequest, sent: FormSubmission
+    ) -> Callable[[Account], FurtherRecords] | None:
+        """What joins the write that creates the account, if anything. Raises
+        FurtherRecordsRefused, StorageError."""
+        raise NotImplementedError
+
+    def created(self, sent: FormSubmission, account: Account) -> None:
+        """Learn that the account has been created from this form. Raises nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class RegistrationPages:
-    """Shows and accepts the form.
-
-    ``proven_keys`` is ``None`` if nobody can sign in with a Nostr key.
-    """
+    """Shows and accepts the form."""
 
     site: Site
     accounts: Accounts
     authorizations: Authorizations
     sign_in: BrowserSignIn
-    proven_keys: ProvenKeys | None
+    part: RegistrationPart | None = None
 
     @route(REGISTRATION_PATH, "GET", rule=Rule.OURS_OR_NO_COOKIE)
     async def get(self, page: PageRequest) -> Response:
@@ -94,11 +112,8 @@ class RegistrationPages:
             )
         query = read_query(page.request)
         pending = await self._pending(page, only(query, "uid"))
-        proven = await self._proven(page)
         invitation = (only(query, "invitation") or "")[:MAX_CODE_CHARACTERS]
-        return self._form(
-            page, pending, proven, FormSubmission({}), errors={}, invitation=invitation
-        )
+        return await self._form(page, pending, FormSubmission({}), invitation=invitation)
 
     @route(REGISTRATION_PATH, "POST", rule=Rule.OURS_OR_NO_COOKIE)
     async def post(self, page: PageRequest) -> Response:
@@ -111,41 +126,28 @@ class RegistrationPages:
         self.site.registration.check_open()
         sent = await read_submission(page.request)
         pending = await self._pending(page, sent.text("uid") or None)
-        proven = await self._proven(page)
         try:
-            created = await self._create(page, sent, proven)
+            created = await self._create(page, sent)
         except tuple(_FIELDS) as error:
             if not page.wants_page:
                 raise
             field = next(name for kind, name in _FIELDS.items() if isinstance(error, kind))
             status, _ = status_of(error)
-            if isinstance(error, ProofGone):
-                proven = None
-            return self._form(
-                page, pending, proven, sent, errors={field: refusal_text(error)}, status=status
+            return await self._form(
+                page, pending, sent, errors={field: refusal_text(error)}, status=status
             )
-        if self.proven_keys is not None and proven is not None and sent.text("nostrKey"):
-            self.proven_keys.linked(proven, created.account)
+        if self.part is not None:
+            self.part.created(sent, created.account)
         return await self._created(page, created, pending, sent.text("password"))
 
-    async def _proven(self, page: PageRequest) -> Versioned[ProvenKey] | None:
-        """The Nostr key that the browser has proven to hold and that no account has (A-131)."""
-        keys = self.proven_keys
-        return None if keys is None else await keys.of(page.browser)
-
-    async def _create(
-        self,
-        page: PageRequest,
-        sent: FormSubmission,
-        proven: Versioned[ProvenKey] | None,
-    ) -> NewAccount:
+    async def _create(self, page: PageRequest, sent: FormSubmission) -> NewAccount:
         username = check_name(sent.text("username"))
         password = check_password(sent.text("password"))
         if sent.text("confirmPassword") != sent.text("password"):
             raise PasswordsDiffer
         registration, address = self.site.registration, page.request.client_address
         registration.check_terms(accepted=sent.ticked("acceptTerms"))
-        joined = self._joined(page, sent, proven)
+        joined = None if self.part is None else await self.part.joined(page, sent)
         admitted = await registration.admission(sent.text("invitation"), address)
         await registration.count(address)
         return await self.accounts.create(
@@ -158,21 +160,6 @@ class RegistrationPages:
             admitted=admitted,
             terms_hash=registration.terms_hash,
         )
-
-    def _joined(
-        self,
-        page: PageRequest,
-        sent: FormSubmission,
-        proven: Versioned[ProvenKey] | None,
-    ) -> Callable[[Account], FurtherRecords] | None:
-        """The records that link the Nostr key of the form to the account. Raises ProofGone for a
-        key that the browser has not proven to hold."""
-        wanted = sent.text("nostrKey")
-        if not wanted:
-            return None
-        if self.proven_keys is None or proven is None or proven.value.public_key != wanted:
-            raise ProofGone
-        return partial(self.proven_keys.joined, proven, page.source)
 
     async def _created(
         self,
@@ -220,18 +207,20 @@ class RegistrationPages:
         redirect_uri = pending.interaction.request.redirect_uri
         return client_display(pending.client, redirect_uri, base_url=self.site.pods_url)
 
-    def _form(
+    async def _form(
         self,
         page: PageRequest,
         pending: PendingAuthorization | None,
-        proven: Versioned[ProvenKey] | None,
         sent: FormSubmission,
         *,
-        errors: Mapping[str, str],
+        errors: Mapping[str, str] = MappingProxyType({}),
         status: int = 200,
         invitation: str = "",
     ) -> Response:
         targets = [] if pending is None else [pending.interaction.request.redirect_uri]
+        facts: Mapping[str, Any] = {}
+        if self.part is not None and "further" not in errors:
+            facts = await self.part.facts(page, sent)
         return self.site.sign_in_page(
             page,
             "register.html",
@@ -246,16 +235,14 @@ class RegistrationPages:
             consents=pending is not None and signing_in_consents(pending.interaction),
             permissions=() if pending is None else permissions(pending.interaction.request.scopes),
             uid=None if pending is None else pending.uid,
-            nostr_key=None if proven is None else proven.value.public_key,
-            npub=npub,
-            # If the box was unticked, it stays so when the form is shown again.
-            link_nostr_key=not sent.fields or bool(sent.text("nostrKey")),
+            part=self.part,
             by_invitation=self.site.registration.by_invitation,
             invitation=sent.text("invitation") or invitation,
             max_code_characters=MAX_CODE_CHARACTERS,
             operator=self.site.registration.about,
             terms_accepted=sent.ticked("acceptTerms"),
             base_url=self.site.pods_url,
+            **facts,
         )
 
 

@@ -1,1 +1,1 @@
-"""The TLS listener that passes client certificates to the application (WebID-TLS, A-160)."""
+"""The TLS listener that passes client certificates to the application (A-160)."""

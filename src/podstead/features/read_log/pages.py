@@ -1,0 +1,245 @@
+"""The page of a folder's read log, the section of the sharing page that leads there, and what the
+feature does in a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from podstead.app.services import Services
+from podstead.core.errors import NotFound, ServerTrouble
+from podstead.core.identifiers import ResourcePath, is_container, storage_root
+from podstead.core.identity import Identity
+from podstead.features import WorkerFeature
+from podstead.features.read_log import ReadLogSettings
+from podstead.features.read_log.codes import ReadLogCodes
+from podstead.features.read_log.recording import LOGS, ReadLog, ReadRecorder, Reads
+from podstead.resources.sharing.service import SharingState
+from podstead.wac.modes import Mode
+from podstead.web.account.collections import machine_time
+from podstead.web.account.home import AgentNames, agent_text
+from podstead.web.browsers import json_response
+from podstead.web.pages.addresses import PREFIX, breadcrumb, files_url, shown_name
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_
+from podstead.web.response import Response
+from podstead.web.routes import REST, route
+from podstead.web.sharing.share_page import SectionNames
+
+logger = logging.getLogger("podstead.read_log")
+
+READ_LOG: Final = f"{PREFIX}/read-log"
+ROWS: Final = 100
+"""How many rows a page has."""
+LOOK_S: Final = 3.0
+LOOKS_PER_STORING: Final = 10
+
+add_notices(
+    Tone.DONE,
+    read_log_on=N_("From now on, it is recorded who reads what in this folder."),
+    read_log_off=N_("Nothing is recorded any longer, and the log was deleted."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownReads:
+    """A row of the page."""
+
+    who: str
+    client: str
+    name: str
+    address: str
+    count: int
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLogPage:
+    """Shows the log of a folder, and switches it on and off, for those who control the folder."""
+
+    site: Site
+    services: Services
+    recorder: ReadRecorder
+    names: AgentNames
+    days: int
+
+    @route(READ_LOG + REST, "GET")
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound, ServerTrouble."""
+        folder, stored = await self._log(page)
+        number = page.query_text("page")
+        index = int(number) if number.isascii() and number.isdecimal() and len(number) < 6 else 0
+        rows, more = await self._rows(page.identity, stored, index)
+        if not page.wants_page:
+            return json_response(200, self._json(folder, stored, rows, index + 1 if more else None))
+        viewer, base_url = page.identity, self.site.base_url
+        names = await self.names(storage_root(folder) or folder, (each.agent for each in rows))
+        return self.site.page(
+            page,
+            "read_log/page.html",
+            target=folder,
+            name=shown_name(folder),
+            breadcrumb=breadcrumb(folder),
+            action=READ_LOG + folder,
+            days=self.days,
+            since_ms=None if stored is None else stored.since_s * 1000,
+            rows=[
+                ShownReads(
+                    agent_text(each.agent or None, viewer=viewer, base_url=base_url, names=names),
+                    each.client,
+                    (each.path.removeprefix(folder) and shown_name(ResourcePath(each.path))),
+                    files_url(ResourcePath(each.path)) if each.path else "",
+                    each.count,
+                    each.last_s * 1000,
+                )
+                for each in rows
+            ],
+            more=f"{READ_LOG}{folder}?page={index + 1}" if more else None,
+        )
+
+    @route(READ_LOG + REST, "POST")
+    async def post(self, page: PageRequest) -> Response:
+        """Switch the log on or off. Raises NotAuthenticated, AccessDenied, NotFound, Conflict,
+        WrongFormToken, ServerTrouble."""
+        sent = await page.form()
+        folder, _ = await self._log(page)
+        is_on = sent.text("log") == "on"
+        if is_on:
+            await self.recorder.switch_on(folder)
+        else:
+            await self.recorder.switch_off(folder)
+        await self.recorder.look()
+        notice = Notice("read-log-on" if is_on else "read-log-off")
+        return self.site.see_other(READ_LOG + folder, notice)
+
+    async def _log(self, page: PageRequest) -> tuple[ResourcePath, ReadLog | None]:
+        """The folder, and its log if it has one."""
+        page.signed_in()
+        folder = page.target
+        await self.services.gate.require_control(page.identity, folder)
+        found = await self.services.store.read_metadata((folder,))
+        if not is_container(folder) or found[folder] is None or folder.count("/") < 2:
+            raise NotFound(ReadLogCodes.NO_FOLDER)
+        stored = await self.recorder.records.read(LOGS, folder)
+        return folder, None if stored is None else stored.value
+
+    async def _rows(
+        self, viewer: Identity | None, log: ReadLog | None, index: int
+    ) -> tuple[Sequence[Reads], bool]:
+        """Some rows, the newest first, without those about what the viewer does not control; and
+        whether there are older ones."""
+        if log is None:
+            return (), False
+        await self.recorder.store()
+        found = [
+            each async for batch in self.recorder.batches(log.log_id) for each in batch.value.reads
+        ]
+        found.sort(key=lambda each: each.last_s, reverse=True)
+        shown = found[index * ROWS : (index + 1) * ROWS]
+        known: dict[str, bool] = {"": True}
+        for each in shown:
+            if each.path not in known:
+                grant, _ = await self.services.gate.current_grant(
+                    viewer, None, ResourcePath(each.path)
+                )
+                known[each.path] = grant.allows(Mode.CONTROL)
+        return [each for each in shown if known[each.path]], len(found) > (index + 1) * ROWS
+
+    def _json(
+        self, folder: ResourcePath, log: ReadLog | None, rows: Sequence[Reads], more: int | None
+    ) -> Mapping[str, object]:
+        base_url = self.site.base_url
+        return {
+            "folder": base_url + folder,
+            "since": None if log is None else machine_time(log.since_s),
+            "reads": [
+                {
+                    "agent": each.agent or None,
+                    "client": each.client or None,
+                    "resource": base_url + each.path if each.path else None,
+                    "count": each.count,
+                    "first": machine_time(each.first_s),
+                    "last": machine_time(each.last_s),
+                }
+                for each in rows
+            ],
+            "next": None if more is None else f"{base_url}{READ_LOG}{folder}?page={more}",
+        }
+
+
+class ReadLogSection:
+    """Leads from the sharing page of a folder to its read log."""
+
+    template = "pods/read_log/section.html"
+    list_template = template
+
+    def shows(self, agent: str) -> bool:  # noqa: ARG002
+        """No agent."""
+        return False
+
+    async def values(self, page: PageRequest, state: SharingState) -> Mapping[str, object]:  # noqa: ARG002
+        """The address, for a folder."""
+        target = state.access.resource
+        return {"address": READ_LOG + target if is_container(target) else ""}
+
+    async def names(self, pod: ResourcePath, agents: Iterable[str]) -> Mapping[str, str]:  # noqa: ARG002
+        """None."""
+        return {}
+
+
+class ReadLogInWorker(WorkerFeature):
+    """Records, stores and shows reads in one worker."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._days = services.settings.of(ReadLogSettings).read_log_days
+        self.read_observer = self._recorder = ReadRecorder(
+            services.records, days=self._days, forget_responses=self._forget_responses
+        )
+        self.sharing_section = ReadLogSection()
+        self._task: asyncio.Task[None] | None = None
+
+    def _forget_responses(self) -> None:
+        self._services.readings.responses.clear()
+
+    @cached_property
+    def pages(self) -> Sequence[object]:  # type: ignore[override]
+        services = self._services
+        sections = [each.sharing_section for each in services.features if each.sharing_section]
+        names = SectionNames(sections)
+        return (ReadLogPage(services.pages.site, services, self._recorder, names, self._days),)
+
+    async def start(self) -> None:
+        await self._recorder.look()
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            await self._attempt(stores=True)
+
+    async def sweep(self) -> None:
+        await self._recorder.sweep()
+
+    async def _run(self) -> None:
+        looks = 0
+        while True:
+            await asyncio.sleep(LOOK_S)
+            looks += 1
+            await self._attempt(stores=looks % LOOKS_PER_STORING == 0)
+
+    async def _attempt(self, *, stores: bool) -> None:
+        """Look for logs, and store what was read."""
+        try:
+            await self._recorder.look()
+            if stores:
+                await self._recorder.store()
+        except ServerTrouble:
+            logger.exception("Reads could not be recorded; it is tried again")

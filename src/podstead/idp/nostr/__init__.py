@@ -1,1 +1,0 @@
-"""Links Nostr keys to accounts, and signs in with them."""

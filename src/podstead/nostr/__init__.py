@@ -1,1 +1,0 @@
-"""Signed Nostr events: parsing them, and checking them against a request. Pure."""

@@ -1,0 +1,123 @@
+"""What people should know about the access that they have given: what ends soon or has ended, and
+what has not been used for a year.
+
+The rules of a pod are looked through here; features add what they let in themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+from podstead.core.caches import BoundedCache
+from podstead.core.clock import Clock
+from podstead.core.identifiers import ResourcePath
+from podstead.resources.sharing.shared import SharedLists
+from podstead.wac.sharing.rules import Grantee
+from podstead.web.pages.addresses import share_url, shown_name
+from podstead.web.pages.request import Person
+
+DAY_MS: Final = 86_400_000
+SOON_MS: Final = 7 * DAY_MS
+"""How long before an end, and after it, people are told."""
+UNUSED_MS: Final = 365 * DAY_MS
+MAX_SHOWN: Final = 50
+"""How many notices a person gets at most."""
+_REMEMBERED_MS: Final = 60_000
+_MAX_REMEMBERED: Final = 20_000
+
+
+class NoticeKind(Enum):
+    """What a notice says."""
+
+    ENDS = "ends"
+    ENDED = "ended"
+    UNUSED = "unused"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessNotice:
+    """A notice about ``name``, or about the access of a ``grantee`` to what is called ``name``.
+    ``at_ms`` is when that ends or was last used, and ``address`` the page where it is changed."""
+
+    kind: NoticeKind
+    name: str
+    address: str
+    at_ms: int
+    grantee: Grantee | None = None
+
+
+def notice_of_end(
+    ends_ms: int | None, name: str, address: str, *, now_ms: int, grantee: Grantee | None = None
+) -> Sequence[AccessNotice]:
+    """The notice about an end, if it is near."""
+    if ends_ms is None or not now_ms - SOON_MS <= ends_ms < now_ms + SOON_MS:
+        return ()
+    kind = NoticeKind.ENDED if ends_ms <= now_ms else NoticeKind.ENDS
+    return (AccessNotice(kind, name, address, ends_ms, grantee),)
+
+
+class NoticeSource(Protocol):
+    """Finds notices."""
+
+    async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessNotice]:
+        """Those for a person. Raises StorageError."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleNotices:
+    """Notices about access rules with an end."""
+
+    lists: SharedLists
+
+    async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessNotice]:
+        """Raises StorageError."""
+        return [
+            notice
+            for pod in person.pods
+            for each in await self.lists.ending(
+                pod, since_ms=now_ms - SOON_MS, until_ms=now_ms + SOON_MS
+            )
+            for notice in self._of(each.resource, each.ends_ms, each.grantee, now_ms)
+        ]
+
+    def _of(
+        self, resource: ResourcePath, ends_ms: int, grantee: Grantee, now_ms: int
+    ) -> Sequence[AccessNotice]:
+        name, address = shown_name(resource), share_url(resource)
+        return notice_of_end(ends_ms, name, address, now_ms=now_ms, grantee=grantee)
+
+
+class Notices:
+    """All notices of people. Every page says how many there are, so they are remembered for a
+    minute; the pages that show them look again."""
+
+    def __init__(self, sources: Sequence[NoticeSource], clock: Clock) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._remembered: BoundedCache[str, tuple[int, Sequence[AccessNotice]]] = BoundedCache(
+            _MAX_REMEMBERED
+        )
+
+    async def of(self, person: Person) -> Sequence[AccessNotice]:
+        """Those of a person, ends first. Raises StorageError."""
+        now_ms = self._clock.now_ms()
+        found = [
+            each for source in self._sources for each in await source.of(person, now_ms=now_ms)
+        ]
+        found.sort(key=lambda each: (each.kind is NoticeKind.UNUSED, each.at_ms))
+        shown = found[:MAX_SHOWN]
+        self._remembered.put(person.web_id, (now_ms, shown), weight=len(shown) + 1)
+        return shown
+
+    async def count(self, person: Person) -> int:
+        """How many of them are about an end, as of a minute ago at most: a reminder of what is not
+        used must not stay on every page. Raises StorageError."""
+        made = self._remembered.get(person.web_id)
+        if made is not None and 0 <= self._clock.now_ms() - made[0] < _REMEMBERED_MS:
+            found = made[1]
+        else:
+            found = await self.of(person)
+        return sum(each.kind is not NoticeKind.UNUSED for each in found)
