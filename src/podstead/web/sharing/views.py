@@ -512,7 +512,7 @@ def _shown_notice(notice: AccessNotice, names: Names) -> str:
     if notice.grantee is not None:
         whose = names.grantee(notice.grantee)
         name = _("Access to “%(what)s” for %(whose)s", what=notice.name, whose=whose)
-    date = date_text(notice.at_ms) if is_unused else shown_end(notice.at_ms)
+    date = date_text(notice.at_ms) if is_unused else _shown_moment(notice.at_ms, is_end=True)
     return _(_NOTICES[notice.kind], name=name, date=date)
 
 
