@@ -65,6 +65,7 @@ SHIPPED: Final = (
     "access_limits",
     "acme",
     "git",
+    "history",
     "importers",
     "legacy_notifications",
     "links",

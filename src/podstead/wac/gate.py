@@ -28,7 +28,13 @@ from podstead.wac.acl import agent_name, origin_of
 from podstead.wac.conditions import Circumstances, earliest
 from podstead.wac.decision import Audience, Requester, Rules, agent_modes, audience_of
 from podstead.wac.effective import EffectiveAcl, EffectiveAcls, paths_to_read
-from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, Readable
+from podstead.wac.groups import (
+    NO_MEMBERSHIPS,
+    GroupMemberships,
+    Memberships,
+    NoGroups,
+    Readable,
+)
 from podstead.wac.modes import (
     ALL_MODES,
     NO_MODES,
@@ -219,6 +225,19 @@ class Gate:
         once = _MemoizedLookups(other._acls, self._owners)  # noqa: SLF001 - of this class
         other._acls = other._owners = once  # noqa: SLF001 - of this class
         return other
+
+    def of_past(self, source: DocumentSource, *, at_ms: int) -> Gate:
+        """A gate on the ACLs of an earlier time, as of a moment. A decision of this gate about the
+        present must allow the same: that one has the restrictions.
+
+        Rules that name groups grant nothing, since nobody knows who was a member by then.
+        """
+        return Gate(
+            acls=self._source_acls.over(source),
+            groups=NoGroups(),
+            owners=self._owners,
+            clock=_Moment(at_ms),
+        )
 
     async def authorize(
         self,
