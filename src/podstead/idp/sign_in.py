@@ -60,6 +60,8 @@ HOUR_S: Final = 3600
 PAUSE_S: Final = 900
 MAX_WAITING: Final = 32
 """How many attempts with one name a worker has under way at most."""
+_WRITE_ATTEMPTS: Final = 16
+"""How often a failure is written before the other workers that write to it are too many."""
 _MINUTE_S: Final = 60
 
 
@@ -213,7 +215,7 @@ class Attempts:
             return Changes((before, noted), [record], [unchanged])
 
         try:
-            return await self._records.transact(compute)
+            return await self._records.transact(compute, attempts=_WRITE_ATTEMPTS)
         except Contention as contention:
             # Too many fail at once for this one to be recorded: treat it as not made.
             raise RateLimited(retry_after_s=1) from contention
@@ -236,7 +238,7 @@ class Attempts:
             return Changes(None, [record], [stored.unchanged])
 
         with suppress(Contention):  # it is then a failure too many, which the next success ends
-            await self._records.transact(compute)
+            await self._records.transact(compute, attempts=_WRITE_ATTEMPTS)
 
     def _buckets(self, attempt: Attempt) -> list[tuple[str, int]]:
         if attempt.address is None:
