@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
@@ -28,7 +28,6 @@ from podstead.idp.records import (
     LastSignIn,
     name_key,
 )
-from podstead.storage.keyed_semaphores import KeyedSemaphores
 from podstead.storage.record_store import (
     Changes,
     Contention,
@@ -143,6 +142,16 @@ def attempt_at(
     return Attempt(secret_key(name_key(login)), address, account_id)
 
 
+class Turns(Protocol):
+    """Lets what is done under one key be done one after another."""
+
+    def count(self, key: str) -> int:
+        """How many have a turn or wait for one."""
+
+    def take(self, key: str) -> AbstractAsyncContextManager[None]:
+        """Wait for a turn, which lasts until the context is left."""
+
+
 class Attempts:
     """Counts failures, and refuses attempts that must wait."""
 
@@ -152,11 +161,12 @@ class Attempts:
         records: RecordStore,
         limits: FailureLimits,
         audit: Audit,
+        turns: Turns,
     ) -> None:
         self._records = records
         self._limits = limits
         self._audit = audit
-        self._turns = KeyedSemaphores(1)
+        self._turns = turns
 
     async def counted(
         self, attempt: Attempt, compare: Callable[[], Awaitable[Compared]]
