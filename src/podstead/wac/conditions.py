@@ -92,6 +92,9 @@ class PeriodCondition(Value):
         )
 
 
+ALWAYS: Final = PeriodCondition()
+"""The period of a rule without one."""
+
 Condition: TypeAlias = ClientCondition | IssuerCondition | PeriodCondition
 
 

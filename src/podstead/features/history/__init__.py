@@ -21,26 +21,20 @@ class HistorySettings:
 
     keep_deleted: int = setting(
         30,
-        "keep-deleted",
         value_types.integer(0, 3650),
         Group.STORAGE,
-        (
-            "For how many days what was deleted can be restored from the trash. It takes up room "
-            "that the quota of the pod leaves free, and the oldest goes first when that is needed. "
-            "0 means that there is no trash."
-        ),
+        "For how many days what was deleted can be restored from the trash. It takes up room that "
+        "the quota of the pod leaves free, and the oldest goes first when that is needed. 0 means "
+        "that there is no trash.",
         unit="days",
     )
     keep_versions: int = setting(
         30,
-        "keep-versions",
         value_types.integer(0, 3650),
         Group.STORAGE,
-        (
-            "For how many days former versions of documents are kept: all of the last day, and the "
-            "last one of each day before, but at most 100 of each document. They take up room as "
-            "what was deleted does. 0 means that no versions are kept."
-        ),
+        "For how many days former versions of documents are kept: all of the last day, and the "
+        "last one of each day before, but at most 100 of each document. They take up room as what "
+        "was deleted does. 0 means that no versions are kept.",
         unit="days",
     )
 
