@@ -205,8 +205,7 @@ class Keeper:
 
     async def drop(self, states: Sequence[FormerState]) -> None:
         """Remove states, in their order. Raises StorageError, Overloaded."""
-        for start in range(0, len(states), BATCH):
-            await self._records.commit([each.drop for each in states[start : start + BATCH]])
+        await drop_all(self._records, states)
 
     async def _make_room(self, root: ResourcePath, kept_bytes: int) -> None:
         quota_bytes = await self._quotas.of(root)
@@ -235,6 +234,12 @@ class Keeper:
             last = page[-1]
             key = last.path, last.modified_ms, last.version
             await asyncio.sleep(0)
+
+
+async def drop_all(records: RecordStore, states: Sequence[FormerState]) -> None:
+    """Remove states, in their order, some at a time. Raises StorageError, Overloaded."""
+    for start in range(0, len(states), BATCH):
+        await records.commit([each.drop for each in states[start : start + BATCH]])
 
 
 def _rules_of(
