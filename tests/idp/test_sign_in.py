@@ -252,7 +252,7 @@ async def test_a_right_guess_among_many_concurrent_ones_is_not_revealed_either(
         ) -> PasswordCheck:
             if password == password_of("alice"):
                 for _ in range(10):
-                    await desk.services.sign_in._attempts.failed(attempt)
+                    await desk.services.sign_in.attempts.failed(attempt)
             return await super().verify(password_hash, password, network=network)
 
     async with office(tmp_path / "root", passwords=Crowded(), limits=UNLIMITED_IN_A_ROW) as desk:

@@ -134,25 +134,19 @@ def attempt_at(
     return Attempt(secret_key(name_key(login)), address, account_id)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attempts:
     """Checks and records failures."""
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        limits: FailureLimits,
-        audit: Audit,
-    ) -> None:
-        self._records = records
-        self._limits = limits
-        self._audit = audit
+    records: RecordStore
+    limits: FailureLimits
+    audit: Audit
 
     async def check(self, attempt: Attempt) -> None:
         """Refuse an attempt that must wait. Raises RateLimited."""
-        now_ms = self._records.now_ms()
+        now_ms = self.records.now_ms()
         for bucket, capacity in self._buckets(attempt):
-            wait_s = await self._records.store.wait_s(
+            wait_s = await self.records.store.wait_s(
                 bucket, capacity=capacity, per_s=capacity / _MINUTE_S, now_ms=now_ms
             )
             if wait_s is not None:
@@ -166,28 +160,28 @@ class Attempts:
         Raises RateLimited.
         """
         for bucket, capacity in self._buckets(attempt):
-            wait_s = await self._records.take(bucket, capacity=capacity, period_s=_MINUTE_S)
+            wait_s = await self.records.take(bucket, capacity=capacity, period_s=_MINUTE_S)
             if wait_s is not None:
                 raise RateLimited(retry_after_s=wait_s)
         await self._note(attempt)
 
     async def succeeded(self, attempt: Attempt) -> None:
         """Reset the count of consecutive failures."""
-        stored = await self._records.read(FAILURES, attempt.subject)
+        stored = await self.records.read(FAILURES, attempt.subject)
         if stored is None or stored.value.in_a_row == 0:
             return
         forgiven = msgspec.structs.replace(stored.value, in_a_row=0)
-        await self._records.try_commit([FAILURES.replace(stored, forgiven)], [stored.unchanged])
+        await self.records.try_commit([FAILURES.replace(stored, forgiven)], [stored.unchanged])
 
     async def _note(self, attempt: Attempt) -> None:
-        if not self._limits.in_a_row and not self._limits.per_hour:
+        if not self.limits.in_a_row and not self.limits.per_hour:
             return
 
         async def compute() -> Changes[bool]:
-            now_ms = self._records.now_ms()
+            now_ms = self.records.now_ms()
             stored = await self._read(attempt)
             before = NONE_YET if stored is None else stored.value
-            noted = after_failure(before, self._limits, now_s=now_ms // 1000)
+            noted = after_failure(before, self.limits, now_s=now_ms // 1000)
             record = FAILURES.put(
                 attempt.subject,
                 noted,
@@ -198,18 +192,18 @@ class Attempts:
             return Changes(noted.paused_until_s > before.paused_until_s, [record], [unchanged])
 
         try:
-            pauses = await self._records.transact(compute)
+            pauses = await self.records.transact(compute)
         except Contention as contention:
             # Too many fail at once for this one to be recorded: treat it as not made.
             raise RateLimited(retry_after_s=1) from contention
         if pauses:
-            self._audit.note(AuditEvent.SIGN_IN_PAUSED, account_id=attempt.account_id)
+            self.audit.note(AuditEvent.SIGN_IN_PAUSED, account_id=attempt.account_id)
 
     async def _read(self, attempt: Attempt) -> Versioned[Failures] | None:
-        now_ms = self._records.now_ms()
-        stored = await self._records.read(FAILURES, attempt.subject)
+        now_ms = self.records.now_ms()
+        stored = await self.records.read(FAILURES, attempt.subject)
         if stored is not None:
-            wait_s = seconds_to_wait(stored.value, self._limits, now_s=now_ms // 1000)
+            wait_s = seconds_to_wait(stored.value, self.limits, now_s=now_ms // 1000)
             if wait_s:
                 raise RateLimited(retry_after_s=wait_s)
         return stored
@@ -217,7 +211,7 @@ class Attempts:
     def _buckets(self, attempt: Attempt) -> list[tuple[str, int]]:
         if attempt.address is None:
             return []
-        limits = self._limits
+        limits = self.limits
         buckets = [
             (f"sign-in:{attempt.address}:{attempt.subject}", limits.per_minute_of_account),
             (f"sign-in:{attempt.address}", limits.per_minute),
@@ -333,25 +327,16 @@ class SignedIn:
         return self.stored.value
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PasswordSignIn:
     """Compares passwords, within the limits."""
 
-    def __init__(
-        self,
-        *,
-        accounts: Accounts,
-        passwords: PasswordHasher,
-        attempts: Attempts,
-        known_browsers: KnownBrowsers,
-        audit: Audit,
-        clock: Clock,
-    ) -> None:
-        self._accounts = accounts
-        self._passwords = passwords
-        self._attempts = attempts
-        self._known_browsers = known_browsers
-        self._audit = audit
-        self._clock = clock
+    accounts: Accounts
+    passwords: PasswordHasher
+    attempts: Attempts
+    known_browsers: KnownBrowsers
+    audit: Audit
+    clock: Clock
 
     async def verify(
         self,
@@ -371,25 +356,25 @@ class PasswordSignIn:
         """
         found = None
         if len(login) <= MAX_EMAIL_CHARACTERS:
-            found = await self._accounts.find(login)
+            found = await self.accounts.find(login)
         device = self._device(found, marks, session)
         attempt = attempt_at(login, found, address=address, device=device)
-        await self._attempts.check(attempt)
+        await self.attempts.check(attempt)
         typed = normalized_password(password)
         password_hash = None if found is None or typed is None else found.value.password_hash
-        verdict = await self._passwords.verify(password_hash, typed or "", network=address)
+        verdict = await self.passwords.verify(password_hash, typed or "", network=address)
         if found is None or typed is None or verdict is PasswordCheck.WRONG:
-            await self._attempts.failed(attempt)
-            self._audit.note(
+            await self.attempts.failed(attempt)
+            self.audit.note(
                 AuditEvent.SIGN_IN_FAILED, account_id=attempt.account_id, factor="password"
             )
             raise SignInFailed
-        await self._attempts.check(attempt)  # others may have failed while this one was compared
+        await self.attempts.check(attempt)  # others may have failed while this one was compared
         signed_in = await self._still_so(found)
-        await self._attempts.succeeded(attempt)
+        await self.attempts.succeeded(attempt)
         if verdict is PasswordCheck.RIGHT_BUT_OUTDATED:
             signed_in = await self._rehashed(signed_in, typed, address)
-        self._audit.note(noted_as, account_id=attempt.account_id, factor="password")
+        self.audit.note(noted_as, account_id=attempt.account_id, factor="password")
         return signed_in
 
     def _device(
@@ -400,12 +385,12 @@ class PasswordSignIn:
             return None
         if session is not None and session.account_id == found.value.account_id:
             return session.public_id
-        return self._known_browsers.device(marks, found.value)
+        return self.known_browsers.device(marks, found.value)
 
     async def _still_so(self, found: Versioned[Account]) -> SignedIn:
         """The account as it is after the comparison of the password, which takes a while."""
-        now_s = self._clock.now_ms() // 1000
-        stored = await self._accounts.read(found.value.account_id)
+        now_s = self.clock.now_ms() // 1000
+        stored = await self.accounts.read(found.value.account_id)
         if stored is None or stored.value.password_hash != found.value.password_hash:
             raise SignInFailed
         if stored.value.disabled:
@@ -413,8 +398,8 @@ class PasswordSignIn:
         return SignedIn(stored, issue_time_s(stored.value, now_s))
 
     async def _rehashed(self, signed_in: SignedIn, password: str, network: str) -> SignedIn:
-        await self._accounts.rehash(signed_in.stored, password, network=network)
-        stored = await self._accounts.read(signed_in.account.account_id)
+        await self.accounts.rehash(signed_in.stored, password, network=network)
+        stored = await self.accounts.read(signed_in.account.account_id)
         if stored is None or stored.value.disabled:
             raise SignInFailed
         return SignedIn(stored, signed_in.at_s)
