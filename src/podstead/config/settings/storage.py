@@ -67,7 +67,7 @@ class StorageSettings:
         Group.STORAGE,
         (
             "The maximum size of a pod: its resources, including about 800 bytes of metadata "
-            "for each, and its git repositories. 0 means no limit."
+            "for each, and its repositories. 0 means no limit."
         ),
         unit="bytes",
     )
