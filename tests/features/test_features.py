@@ -21,6 +21,7 @@ EXAMPLE = Path(__file__).parents[2] / "docs/build/example-feature"
 SETTINGS = {
     "acme": ("acme-port", "8080"),
     "git": ("git-processes", "4"),
+    "history": ("keep-deleted", "4"),
     "legacy_notifications": ("legacy-notifications-open", "true"),
     "links": ("sharing-link-max-days", "4"),
     "nostr": ("nostr-basic", "any"),
@@ -34,6 +35,7 @@ SETTINGS = {
 ADDRESSES = {
     "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
     "previews": ["/.pages/thumbnail/{pod}/picture.png"],
+    "history": ["/.history/trash/{pod}/"],
     "legacy_notifications": ["/.notifications"],
     "links": ["/.links/open/none"],
     "uploads": ["/.uploads/"],

@@ -149,7 +149,7 @@ async def _moves(folder: Path, resources: Sequence[object]) -> None:
         SqliteFacts(prepare_root(each.root).database).write_fact("base-url", each.base_url)
     async with opened_pods(old) as pods:
         source = Resources(resources)  # type: ignore[arg-type]
-        report = await pods.importer.run(pods.target("alice", source_id="1"), source)
+        report = await pods.importer.run(pods.target("alice", source_id="1"), source.resources())
         assert not report.closed, report.closed
         before = await _contents(pods, POD)
     await export_pod(old, "alice", folder / "alice.zip", on_step=lambda *_: None)

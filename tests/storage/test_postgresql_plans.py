@@ -177,7 +177,7 @@ def _scans_of_all_rows(
         yield from _scans_of_all_rows(part, leading, is_limited=is_limited)
 
 
-BY_ROOT: Final = ("resources", "bodies", "storages", "charges", "deleted_acls")
+BY_ROOT: Final = ("resources", "bodies", "storages", "charges", "deleted_acls", "former_states")
 """The tables of what is in pods, which are partitioned by the pod."""
 
 BY_OWN_KEY: Final = {

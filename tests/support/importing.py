@@ -33,7 +33,7 @@ def imported(
 
 
 class Resources:
-    """Implements ImportSource. With ``breaks_after``, reading breaks off there."""
+    """Resources to import. With ``breaks_after``, reading breaks off there."""
 
     def __init__(
         self, resources: Iterable[ImportedResource], *, breaks_after: int | None = None

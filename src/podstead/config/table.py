@@ -43,14 +43,15 @@ class Sources(Flag):
 class Row(Generic[T]):
     """One setting, as operators see it."""
 
-    name: str
-    """The TOML key; the option and the variable are derived from it."""
     kind: ValueType[T]
     group: str
     """Its section: a :class:`Group`, or one of a feature's own."""
     meaning: str
     """What it does, in full sentences."""
     _: KW_ONLY
+    name: str = ""
+    """The TOML key, from which the option and the variable are derived; by default the name of the
+    field, with hyphens."""
     reason: str = ""
     """The reason for the default; empty where the meaning says it."""
     unit: str = ""
@@ -99,6 +100,7 @@ class Row(Generic[T]):
 class Details(TypedDict, total=False):
     """The optional fields of a row; see :class:`Row`."""
 
+    name: str
     reason: str
     unit: str
     shown_default: str
@@ -108,31 +110,25 @@ class Details(TypedDict, total=False):
 
 
 def setting(
-    default: T,
-    name: str,
-    kind: ValueType[T],
-    group: str,
-    meaning: str,
-    **details: Unpack[Details],
+    default: T, kind: ValueType[T], group: str, meaning: str, **details: Unpack[Details]
 ) -> T:
     """A field of the settings dataclass, typed as its value, with its row as metadata."""
-    row = Row(name, kind, group, meaning, **details)
+    row = Row(kind, group, meaning, **details)
     return dataclasses.field(default=default, metadata={_METADATA_KEY: row})
 
 
-def optional(
-    name: str, kind: ValueType[T], group: str, meaning: str, **details: Unpack[Details]
-) -> T | None:
+def optional(kind: ValueType[T], group: str, meaning: str, **details: Unpack[Details]) -> T | None:
     """A field that is ``None`` unless it is set."""
-    row = Row(name, kind, group, meaning, **details)
+    row = Row(kind, group, meaning, **details)
     return cast("T | None", dataclasses.field(default=None, metadata={_METADATA_KEY: row}))
 
 
 def several(
-    name: str, kind: ValueType[T], group: str, meaning: str, **details: Unpack[Details]
+    kind: ValueType[T], group: str, meaning: str, **details: Unpack[Details]
 ) -> tuple[T, ...]:
-    """A field that takes any number of values, none by default."""
-    row = Row(name, kind, group, meaning, repeated=True, **details)
+    """A field that takes any number of values, none by default. Its name is mostly a plural, and
+    that of the setting, ``name``, a singular."""
+    row = Row(kind, group, meaning, repeated=True, **details)
     return cast("tuple[T, ...]", dataclasses.field(default=(), metadata={_METADATA_KEY: row}))
 
 
@@ -141,11 +137,15 @@ def rows_of(*owners: type) -> tuple[Row[Any], ...]:
     definition. Raises ValueError if two have the same name."""
     rows = [
         dataclasses.replace(
-            field.metadata[_METADATA_KEY], field=field.name, default=field.default, owner=owner
+            row,
+            name=row.name or field.name.replace("_", "-"),
+            field=field.name,
+            default=field.default,
+            owner=owner,
         )
         for owner in owners
         for field in dataclasses.fields(owner)
-        if _METADATA_KEY in field.metadata
+        if (row := field.metadata.get(_METADATA_KEY)) is not None
     ]
     names = [name for row in rows for name in {row.name, row.field}]
     twice = {name for name in names if names.count(name) > 1}

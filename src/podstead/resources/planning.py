@@ -247,7 +247,7 @@ def _creation(
         # matter, so that its members can be created in parallel (decision 0002).
         preconditions = state.creation_preconditions()
         above = state.missing_containers()
-        puts = (*(_empty_container(path) for path in above), put) if above else (put,)
+        puts = (*(empty_container(path) for path in above), put) if above else (put,)
     write = Write(
         version=new_version.version,
         at_ms=new_version.at_ms,
@@ -302,7 +302,8 @@ def _kind_at(state: TargetState) -> ResourceKind:
     return ResourceKind.CONTAINER if is_container(state.target) else ResourceKind.DOCUMENT
 
 
-def _empty_container(path: ResourcePath) -> Put:
+def empty_container(path: ResourcePath) -> Put:
+    """Creates a container without statements of its own."""
     return Put(
         path, ResourceKind.CONTAINER, DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), creates=True
     )

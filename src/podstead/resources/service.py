@@ -56,11 +56,11 @@ from podstead.resources.planning import Plan, WriteHook, plan_delete, plan_put, 
 from podstead.resources.reading import ResourceReader, without_members
 from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.resources.tree_operations import TreeContents, Trees
-from podstead.resources.tree_plan import TreePlanner
+from podstead.resources.tree_plan import ReadContent, TreePlanner
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.document_reader import Superseded
 from podstead.storage.quota import fixed_charge
-from podstead.storage.records import Metadata
+from podstead.storage.records import Metadata, Put
 from podstead.wac import modes
 from podstead.wac.conditions import earliest
 from podstead.wac.effective import paths_to_read
@@ -199,6 +199,12 @@ class ResourceService:
     async def contents(self, request: ResourceRequest) -> TreeContents:
         """How much the target contains, with everything below it. Raises RequestRefused."""
         return await self._trees.contents(request)
+
+    async def create(
+        self, request: ResourceRequest, puts: Sequence[Put], read: ReadContent
+    ) -> Outcome:
+        """Create the target with everything below it, in one write (:meth:`Trees.create`)."""
+        return await self._trees.create(request, puts, read)
 
     async def _absent(self, request: ResourceRequest, state: TargetState) -> Outcome:
         """The outcome of reading a URL at which nothing is stored (C-30)."""

@@ -20,7 +20,7 @@ had been deleted before, with its ACL and description.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -51,13 +51,14 @@ from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.target_state import TargetState, check_new_path_length
-from podstead.resources.tree_plan import PlannedTree, TreePlanner
+from podstead.resources.tree_plan import PlannedTree, ReadContent, TreePlanner
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
 from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import (
     Metadata,
     Precondition,
+    Put,
     QuotaLevel,
     Record,
     ResourceKind,
@@ -171,6 +172,36 @@ class Trees:
         async with self._semaphores.of(request.agent):
             await self._commit(request, attempt)
         return Outcome(Result.DELETED)
+
+    async def create(
+        self, request: ResourceRequest, puts: Sequence[Put], read: ReadContent
+    ) -> Outcome:
+        """Create the target of the request with everything below it, and missing containers above.
+
+        ``puts`` are in the order of their paths, the target first; ``read`` gives their content.
+        The records of the request are part of the write. Raises Conflict if there is something at
+        the target, and as :meth:`transfer` does.
+        """
+        tree = Tree(request.operation.target)
+
+        async def attempt() -> PlannedTree:
+            state = TreeState(tree, await self._read(tree))
+            root = TargetState(tree.root, state)
+            await request.authorize(self._gate, root, modes.for_put(tree.root, state))
+            needed = (each for put in puts for each in modes.for_put(put.path, state))
+            required = tuple(dict.fromkeys(needed))
+            preconditions = await self._require(request, required, state)
+            if root.existing is not None:
+                raise Conflict(ResourceCodes.DESTINATION_EXISTS)
+            check_new_path_length(tree.root)
+            root.check_creatable()
+            new_version = self._context.new_version()
+            planned = await self._planner.plan_creation(request, puts, read, state, new_version)
+            return planned.with_more(preconditions, request.records)
+
+        async with self._semaphores.of(request.agent):
+            _, nearly_full = await self._commit(request, attempt)
+        return Outcome(Result.CREATED, location=tree.root, nearly_full=nearly_full)
 
     async def contents(self, request: ResourceRequest) -> TreeContents:
         """How much the target contains, as far as the agent may read it.

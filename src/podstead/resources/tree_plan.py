@@ -27,7 +27,12 @@ from podstead.resources.context import ResourceContext
 from podstead.resources.documents import EMPTY_DATASET, is_rdf
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
-from podstead.resources.planning import NewVersion, derived_records, has_hook
+from podstead.resources.planning import (
+    NewVersion,
+    derived_records,
+    empty_container,
+    has_hook,
+)
 from podstead.resources.renaming import Relocation, relocated_description, relocated_rules
 from podstead.resources.target_state import TargetState
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
@@ -77,6 +82,10 @@ class _NewContent(msgspec.Struct, frozen=True):
     content_type: str
     body: Body
     read: bytes | None = None
+
+
+ReadContent = Callable[[Put], Awaitable[bytes]]
+"""Reads the content of a resource that is to be created. Raises StorageError."""
 
 
 class _WriteBuilder(msgspec.Struct):
@@ -135,6 +144,35 @@ class TreePlanner:
         containers = (container.path for container in state.containers)
         builder.records += self._content_validator.records_of_containers(containers)
         return _planned(builder, new_version, request.agent)
+
+    async def plan_creation(
+        self,
+        request: ResourceRequest,
+        puts: Sequence[Put],
+        read: ReadContent,
+        state: TreeState,
+        new_version: NewVersion,
+    ) -> PlannedTree:
+        """The write that creates the target of the request with everything below it, and the
+        containers above it that are missing. Raises as :meth:`plan_transfer` does."""
+        root = TargetState(request.operation.target, state)
+        builder = _WriteBuilder(preconditions=list(root.creation_preconditions()))
+        builder.puts += [empty_container(path) for path in root.missing_containers()]
+        for index, put in enumerate(puts):
+            if index % _RESOURCES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            builder.puts.append(put)
+            after = partial(self._created_dataset, put, read)
+            target = TargetState(put.path, state)
+            await self._note(
+                builder, request, target, put, after=after, version=new_version.version
+            )
+        return _planned(builder, new_version, request.agent)
+
+    async def _created_dataset(self, put: Put, read: ReadContent) -> Dataset:
+        if not is_rdf(put.content_type):
+            return EMPTY_DATASET
+        return await self._parsed(await read(put), put)
 
     async def discard(self, staged: Sequence[StagedBlob]) -> None:
         """Remove the staged bodies that were not committed."""
@@ -264,12 +302,15 @@ class TreePlanner:
         read = content.read
         if read is None:
             read = await self._documents.read_bytes(each)
+        return await self._parsed(read, put)
+
+    async def _parsed(self, content: bytes, put: Put) -> Dataset:
         try:
-            return (await self._documents.parse(read, put.content_type, path=put.path)).dataset
+            return (await self._documents.parse(content, put.content_type, path=put.path)).dataset
         except UnknownContext:
             return EMPTY_DATASET
         except BadRequest as error:
-            raise StorageError(f"The stored document {each.path} cannot be read") from error
+            raise StorageError(f"The document for {put.path} cannot be read") from error
 
     async def _note(
         self,

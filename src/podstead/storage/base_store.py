@@ -22,6 +22,7 @@ from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
 from podstead.storage.buckets import BucketRate
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.former_states import FIND, FormerState
 from podstead.storage.layout import RootLayout
 from podstead.storage.maintenance import Maintenance
 from podstead.storage.open_body import OpenBody
@@ -155,6 +156,9 @@ class EngineEphemeral(Protocol):
     async def wait_s(self, bucket: str, rate: BucketRate, *, now_ms: int) -> int | None:
         """What :meth:`take` would return, without taking a token."""
 
+    async def give_back(self, bucket: str, per_s: float) -> None:
+        """Return a token that was taken."""
+
     async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
         """Record a use; False if the key was used before."""
 
@@ -268,12 +272,17 @@ class BaseStore(ABC):
                 if await opened.reader.read_content(metadata.path, metadata.version) is None:
                     return None  # it was replaced and removed in between
                 raise
-        content, sha256 = current
-        if content is None or len(content) != metadata.size_bytes:
-            raise StorageError("A body is missing or damaged")
-        if sha256 is not None and hashlib.sha256(content).digest() != sha256:
-            raise StorageError("A body is damaged: its hash does not match")
-        return ContentBody(content)
+        return _checked_body(*current, metadata.size_bytes)
+
+    async def open_former(self, state: FormerState) -> OpenBody | None:
+        opened = self._use()
+        found = await self.fetch(FIND, *state.drop.key)
+        if not found:
+            return None
+        if state.blob is not None:
+            return await opened.blobs.open(state.blob, state.size_bytes)
+        content, sha256 = found[0]
+        return _checked_body(content, sha256, state.size_bytes)
 
     def stage_body(
         self, content: bytes | AsyncIterator[bytes], *, content_type: str | None = None
@@ -373,6 +382,9 @@ class BaseStore(ABC):
     ) -> Coroutine[Any, Any, int | None]:
         return self._use().ephemeral.wait_s(key, BucketRate(capacity, per_s), now_ms=now_ms)
 
+    def give_back(self, key: str, *, per_s: float) -> Coroutine[Any, Any, None]:
+        return self._use().ephemeral.give_back(key, per_s)
+
     def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> Coroutine[Any, Any, bool]:
         return self._use().ephemeral.use_once(key, until_ms=until_ms, now_ms=now_ms)
 
@@ -441,6 +453,15 @@ class BaseStore(ABC):
         transaction of its own, so that requests can run in between."""
         while await self._step(begin):
             pass
+
+
+def _checked_body(content: bytes | None, sha256: bytes | None, size_bytes: int) -> ContentBody:
+    """A small body, if it is what was stored. Raises StorageError."""
+    if content is None or len(content) != size_bytes:
+        raise StorageError("A body is missing or damaged")
+    if sha256 is not None and hashlib.sha256(content).digest() != sha256:
+        raise StorageError("A body is damaged: its hash does not match")
+    return ContentBody(content)
 
 
 def _number(row: Row) -> int:

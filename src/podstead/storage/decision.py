@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from podstead.core.conditional import time_after, time_of_deletion, time_of_member
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
+from podstead.storage.former_states import DroppedFormer, KeptStates, MovedFormer
 from podstead.storage.quota import NEARLY_FULL_PERCENT, fixed_charge
 from podstead.storage.records import (
     Absent,
@@ -23,6 +24,7 @@ from podstead.storage.records import (
     CommitOutcome,
     Committed,
     DropEntry,
+    DropFormer,
     DropPod,
     DropRow,
     Entry,
@@ -171,7 +173,9 @@ class _PendingWrite:
         "deleted",
         "dropped",
         "grown_bytes",
+        "kept",
         "memberships",
+        "moved",
         "moved_blobs",
         "nearly_full",
         "rows",
@@ -191,6 +195,9 @@ class _PendingWrite:
         self.taken_blobs: list[BlobId] = []
         # The resources whose blobs other resources take over.
         self.moved_blobs: set[ResourcePath] = set()
+        # What the write moves, by its former path, and what it keeps of former states.
+        self.moved: dict[ResourcePath, ResourcePath] = {}
+        self.kept = None if write.keeps is None else KeptStates(write, write.keeps)
         self.deleted = frozenset(write.deletes)
         self.memberships: dict[ResourcePath, _Membership] = {}
 
@@ -280,6 +287,8 @@ class _PendingWrite:
             raise InvalidWrite(f"{path}: an ACL names its subject, so it cannot be copied as it is")
         if source.size_bytes != body.size_bytes:
             raise InvalidWrite(f"{path}: the body at {body.path} has another size")
+        if body.path in self.deleted:
+            self.moved[body.path] = path
         if source.blob is None:
             stored = self.state.bodies.get(body.path)
             self.bodies[path] = CopiedBody(body.path) if stored is None else stored
@@ -302,8 +311,15 @@ class _PendingWrite:
             self._touch(old.container, added=-1, deleted_ms=_last_modified_ms(old))
 
     def _drop_body(self, old: ResourceRow) -> None:
-        self._grow(old.path, -old.size_bytes)
-        if old.blob is not None and old.path not in self.moved_blobs:
+        path = old.path
+        self._grow(path, -old.size_bytes)
+        if (
+            self.kept is not None
+            and path not in self.moved
+            and self.kept.add(old, self.state.bodies, moves=bool(self.moved))
+        ):
+            return
+        if old.blob is not None and path not in self.moved_blobs:
             self.dropped.append(old.blob)
 
     def _grow(self, path: ResourcePath, by_bytes: int) -> None:
@@ -397,6 +413,9 @@ class _PendingWrite:
         if write.deletes:
             # Reads the old rows and bodies, so it must precede their replacement.
             state.deleted_acls.extend(self._deleted_acls())
+        if self.kept is not None:
+            state.former += self.kept.rows
+            state.former += [MovedFormer(*each) for each in self.moved.items()]
         state.resources.update(self.rows)
         state.changed_paths.update(self.rows)
         state.bodies.update(self.bodies)
@@ -450,6 +469,8 @@ class _PendingWrite:
             self.state.changed_entries.add(record.entry)
         elif isinstance(record, PutRow | DropRow | MoveRows):
             self.state.rows.append(record)
+        elif isinstance(record, DropFormer):
+            self.state.former.append(DroppedFormer(record.key, self.write.at_ms))
         else:
             self.state.tokens.append(record)
 

@@ -167,7 +167,8 @@ CHARGE: Final = (
 """What a storage is charged for the resource ``r``."""
 BLOB_NAMES: Final = (
     "SELECT blob FROM staged UNION ALL SELECT blob FROM garbage"
-    " UNION ALL SELECT blob FROM resources WHERE blob IS NOT NULL ORDER BY 1"
+    " UNION ALL SELECT blob FROM resources WHERE blob IS NOT NULL"
+    " UNION ALL SELECT blob FROM former_states WHERE blob IS NOT NULL ORDER BY 1"
 )
 _REST: Final = "rtrim(substr(r.path, length(r.container) + 1), '/')"
 
@@ -260,7 +261,8 @@ class StatementInspection(ABC):
 
     def counts(self) -> StoreCounts:
         (row,) = self._rows(
-            "SELECT (SELECT count(*) FROM pods), count(*), count(blob),"
+            "SELECT (SELECT count(*) FROM pods), count(*),"
+            " count(blob) + (SELECT count(blob) FROM former_states),"
             " CAST(coalesce(sum(size_bytes), 0) AS BIGINT) FROM resources"
         )
         return StoreCounts(*row)
@@ -273,7 +275,8 @@ class StatementInspection(ABC):
 
     def large_bodies(self) -> Iterator[LargeBody]:
         for row in self._rows(
-            "SELECT path, blob, size_bytes FROM resources WHERE blob IS NOT NULL ORDER BY path"
+            "SELECT path, blob, size_bytes FROM resources WHERE blob IS NOT NULL UNION ALL"
+            " SELECT path, blob, size_bytes FROM former_states WHERE blob IS NOT NULL ORDER BY path"
         ):
             yield LargeBody(*row)
 

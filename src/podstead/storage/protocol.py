@@ -17,6 +17,7 @@ import msgspec
 from podstead.core.histogram import Histogram
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.dependencies import ReadAhead
+from podstead.storage.former_states import FormerState
 from podstead.storage.open_body import OpenBody
 from podstead.storage.records import (
     Body,
@@ -318,6 +319,15 @@ class FeatureRows(Protocol):
         each value. For few rows: all of them are in memory. Raises StorageError."""
 
 
+class FormerStates(Protocol):
+    """Former states of resources (:mod:`podstead.storage.former_states`), which :meth:`FeatureRows
+    .fetch` reads as well."""
+
+    async def open_former(self, state: FormerState) -> OpenBody | None:
+        """Open the body of a former state; ``None`` if it is no longer kept. Raises
+        StorageError."""
+
+
 class RateCounters(Protocol):
     """Token buckets shared by all workers (A-180)."""
 
@@ -330,6 +340,9 @@ class RateCounters(Protocol):
 
     async def wait_s(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
         """What :meth:`take` would return, without taking a token."""
+
+    async def give_back(self, key: str, *, per_s: float) -> None:
+        """Return a token that was taken from the bucket. Raises StorageError, Overloaded."""
 
 
 class ReplayCache(Protocol):
@@ -398,6 +411,7 @@ class Store(
     EntryRegistry,
     EntryCounts,
     FeatureRows,
+    FormerStates,
     RateCounters,
     ReplayCache,
     Protocol,

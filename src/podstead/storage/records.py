@@ -332,9 +332,32 @@ class MoveRows(Value):
     new_root: ResourcePath
 
 
+class DropFormer(Value):
+    """Remove what is kept of a former state (:mod:`podstead.storage.former_states`), if it is
+    there. A large body becomes garbage."""
+
+    root: ResourcePath
+    path: ResourcePath
+    modified_ms: int
+    version: Version
+
+    @property
+    def key(self) -> Row:
+        return self.root, self.path, self.modified_ms, self.version
+
+
 EntryRecord = PutEntry | DropEntry
 RowRecord = PutRow | DropRow | MoveRows
-Record = PodRecord | PodQuota | DropPod | TokenRecord | TokenRevocation | EntryRecord | RowRecord
+Record = (
+    DropFormer
+    | PodRecord
+    | PodQuota
+    | DropPod
+    | TokenRecord
+    | TokenRevocation
+    | EntryRecord
+    | RowRecord
+)
 """Registry records that can be part of a write."""
 
 
@@ -378,6 +401,21 @@ class DeletedAcl(Value):
     content: bytes
 
 
+class KeepFormer(Value):
+    """Keep the states that a write ends as former states (:mod:`podstead.storage.former_states`).
+
+    ``replaced`` and ``deleted`` say which of them; those of ACLs are kept in any case. ``agent`` is
+    the IRI of the agent that makes the write, and ``client`` the ID of its application, if they are
+    known. ``rules`` has the ACL that governs a resource by then, with its version, for each path.
+    """
+
+    replaced: bool = True
+    deleted: bool = True
+    agent: str | None = None
+    client: str | None = None
+    rules: tuple[tuple[ResourcePath, AtVersion], ...] = ()
+
+
 class Write(Value):
     """One atomic change of the store.
 
@@ -398,6 +436,7 @@ class Write(Value):
     records: tuple[Record, ...] = ()
     changes: tuple[Change, ...] = ()
     default_quota_bytes: int = 0
+    keeps: KeepFormer | None = None
 
     @property
     def stores_content(self) -> bool:

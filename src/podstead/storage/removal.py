@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.former_states import BATCH_OF_ROOT, drop_statements, former_state_of
 from podstead.storage.pods import pod_tombstone
 from podstead.storage.records import PodRemoval
 from podstead.storage.schema import Row, feature_tables
@@ -95,6 +96,12 @@ class PodRemovals(ABC):
         return True
 
     def _remove_batch(self, pending: PendingRemoval) -> Steps[None]:
+        former = yield query(BATCH_OF_ROOT, pending.root, BATCH_ROWS)
+        for row in former:
+            for text, values in drop_statements(former_state_of(row).drop.key, pending.at_ms):
+                yield run_sql(text, *values)
+        if len(former) == BATCH_ROWS:
+            return
         # In descending order, so that members are deleted before their containers.
         paths = _paths((yield self._last_resources(pending, BATCH_ROWS)))
         if paths:

@@ -22,6 +22,7 @@ from podstead.storage.records import (
     AtVersion,
     BlobId,
     DropEntry,
+    DropFormer,
     DropPod,
     DropRow,
     Entry,
@@ -148,6 +149,8 @@ class Needs:
                 self.entries.add(record.entry)
             elif isinstance(record, PutRow | DropRow):
                 self.rows.add(f"{record.table.name} {record.key}")
+            elif isinstance(record, DropFormer):
+                self.paths.add(record.path)  # which is locked with its storage
 
     def _add_required(self, preconditions: Iterable[Precondition]) -> None:
         for precondition in preconditions:
@@ -200,6 +203,8 @@ class State:
     """The blobs that nothing refers to any more, and since when."""
     changes: list[ChangeRow] = field(default_factory=list)
     deleted_acls: list[DeletedAclRow] = field(default_factory=list)
+    former: list[Any] = field(default_factory=list)
+    """The changes of former states in their order (``former_states.py``)."""
     pods: list[PodRecord] = field(default_factory=list)
     dropped_pods: list[str] = field(default_factory=list)
     """By their folded names."""

@@ -38,6 +38,12 @@ DELETED_ACLS: Final = table(
     has_root=True,
     key=2,
 )
+FORMER_STATES: Final = table(
+    "former_states: root path modified_ms#number version ended_ms#number ended_version"
+    " deleted#number agent client acl acl_version kind#number content_type size_bytes#number"
+    " created_ms#number blob content#bytes sha256#bytes",
+    key=4,
+)
 PODS: Final = table("pods: folded_name name root owner created_ms#number quota_bytes#number")
 TOKENS: Final = table(
     "tokens: token_id pod web_id issued_s#number expires_s#number revoked_s#number"
@@ -55,6 +61,7 @@ RECORD_TABLES: Final = (
     CHANGES,
     table("counters: name value#number"),
     DELETED_ACLS,
+    FORMER_STATES,
     PODS,
     TOKENS,
     ENTRIES,

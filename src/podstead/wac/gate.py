@@ -28,7 +28,13 @@ from podstead.wac.acl import agent_name, origin_of
 from podstead.wac.conditions import Circumstances, earliest
 from podstead.wac.decision import Audience, Requester, Rules, agent_modes, audience_of
 from podstead.wac.effective import EffectiveAcl, EffectiveAcls, paths_to_read
-from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, Readable
+from podstead.wac.groups import (
+    NO_MEMBERSHIPS,
+    GroupMemberships,
+    Memberships,
+    NoGroups,
+    Readable,
+)
 from podstead.wac.modes import (
     ALL_MODES,
     NO_MODES,
@@ -219,6 +225,19 @@ class Gate:
         once = _MemoizedLookups(other._acls, self._owners)  # noqa: SLF001 - of this class
         other._acls = other._owners = once  # noqa: SLF001 - of this class
         return other
+
+    def of_past(self, source: DocumentSource, *, at_ms: int) -> Gate:
+        """A gate on the ACLs of an earlier time, as of a moment. A decision of this gate about the
+        present must allow the same: that one has the restrictions.
+
+        Rules that name groups grant nothing, since nobody knows who was a member by then.
+        """
+        return Gate(
+            acls=self._source_acls.over(source),
+            groups=NoGroups(),
+            owners=self._owners,
+            clock=_Moment(at_ms),
+        )
 
     async def authorize(
         self,
@@ -569,7 +588,14 @@ def _may_know_content(grant: GrantedAccess) -> bool:
 
 
 def _denial(agent: Identity, mode: Mode, grant: GrantedAccess) -> AccessDenied:
-    """The error for an agent without a mode. It says so if only its application lacks the mode."""
+    """The error for an agent without a mode. It says so if only its application or token lacks the
+    mode."""
+    if mode in grant.withheld and agent.method is AuthenticationMethod.SIMPLE:
+        return InsufficientScope(
+            "You may do this, but this token may not, and what it may do never changes; another "
+            "token can be created for it",
+            scheme="Bearer",
+        )
     if mode not in grant.withheld or grant.asks_at is None:
         return AccessDenied()
     is_bound = agent.method is AuthenticationMethod.DPOP

@@ -306,3 +306,20 @@ def members_of_groups(graph: Graph) -> Members:
         for group in graph.subjects(has_member)
         if isinstance(group, Iri)
     }
+
+
+class NoGroups(GroupMemberships):
+    """Knows the members of no group."""
+
+    def __init__(self) -> None:
+        """Reads nothing."""
+
+    async def of(
+        self,
+        names: frozenset[str],  # noqa: ARG002
+        groups: frozenset[str],  # noqa: ARG002
+        *,
+        storage: ResourcePath | None,  # noqa: ARG002
+        readable: AskReadable | None,  # noqa: ARG002
+    ) -> Memberships:
+        return NO_MEMBERSHIPS

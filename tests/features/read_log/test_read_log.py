@@ -89,7 +89,7 @@ async def test_who_reads_what_is_recorded_once_the_log_is_on(
         (BOB, SEA): 2, (BOB, LAKE): 1, (None, SEA): 1, (None, FOLDER): 1, (ALICE, SEA): 1
     }  # fmt: skip
     page = (await alice.get(LOG)).text
-    for shown in ("bob", "Somebody who was not signed in", "lake.txt", "This folder"):
+    for shown in ("bob", "Somebody who was not signed in", "lake.txt", "photos</bdi></a>"):
         assert shown in page
 
 

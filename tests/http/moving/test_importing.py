@@ -37,7 +37,7 @@ async def test_a_new_pod_has_what_was_imported(pods: OpenedPods, server: Server)
             imported("/carol/", "<#me> a <#Person>."),
         ]
     )
-    report = await pods.importer.run(pods.target("carol", source_id="1"), source)
+    report = await pods.importer.run(pods.target("carol", source_id="1"), source.resources())
     assert (report.documents, report.containers, report.descriptions, report.rules) == (2, 2, 1, 1)
     assert not report.not_taken
     public = server.public
@@ -62,11 +62,11 @@ async def test_nobody_sees_a_pod_before_everything_is_there(
     ]
     target = pods.target("carol", source_id="1")
     with pytest.raises(InterruptedError):
-        await pods.importer.run(target, Resources(resources, breaks_after=450))
+        await pods.importer.run(target, Resources(resources, breaks_after=450).resources())
     for path in ("/carol/", "/carol/private/1", "/carol/.acl"):
         assert (await server.public.get(path)).status == 401
         assert (await server.alice.get(path)).status == 403
-    report = await pods.importer.run(target, Resources(resources))
+    report = await pods.importer.run(target, Resources(resources).resources())
     assert report.documents + report.already_there == 500
     assert report.already_there >= import_writer.RESOURCES_AT_ONCE
     assert (await server.public.get("/carol/")).status == 200
@@ -76,12 +76,12 @@ async def test_nobody_sees_a_pod_before_everything_is_there(
 async def test_a_pod_that_exists_is_not_imported_over(pods: OpenedPods, server: Server) -> None:
     source = Resources([imported("/alice/a", "a", "text/plain")])
     with pytest.raises(Conflict, match="already"):
-        await pods.importer.run(pods.target("alice", source_id="1"), source)
+        await pods.importer.run(pods.target("alice", source_id="1"), source.resources())
     broken = Resources([imported("/carol/a", "a", "text/plain")], breaks_after=0)
     with pytest.raises(InterruptedError):
-        await pods.importer.run(pods.target("carol", source_id="1"), broken)
+        await pods.importer.run(pods.target("carol", source_id="1"), broken.resources())
     with pytest.raises(Conflict, match="unfinished"):
-        await pods.importer.run(pods.target("carol", source_id="2"), source)
+        await pods.importer.run(pods.target("carol", source_id="2"), source.resources())
 
 
 async def test_rules_that_cannot_be_read_close_what_they_protect(
@@ -98,7 +98,7 @@ async def test_rules_that_cannot_be_read_close_what_they_protect(
             imported("/bob/note", "n", "text/plain"),
         ]
     )
-    report = await pods.importer.run(pods.target("carol", source_id="1"), source)
+    report = await pods.importer.run(pods.target("carol", source_id="1"), source.resources())
     assert [each.path for each in report.closed] == ["/carol/secret.acl"]
     refused = [each.path for each in report.not_taken]
     assert refused == ["/carol/note.ttl", "/bob/note", "/carol/note/below"]
@@ -122,7 +122,7 @@ async def test_names_of_the_old_pod_are_rewritten_and_others_kept(
         ]
     )
     target = msgspec.structs.replace(pods.target("carol", source_id="1"), names=names)
-    report = await pods.importer.run(target, source)
+    report = await pods.importer.run(target, source.resources())
     assert report.renamed == 2
     document = await server.public.get("/carol/a.ttl", accept="application/n-triples")
     it = f"<{BASE}/carol/a.ttl#it> <{BASE}/carol/vocab#of>"
@@ -147,10 +147,10 @@ async def test_a_dry_run_changes_nothing_and_counts_the_same(
         ]
     )
     target = pods.target("carol", source_id="1")
-    dry = await pods.importer.run(msgspec.structs.replace(target, dry_run=True), source)
+    dry = await pods.importer.run(msgspec.structs.replace(target, dry_run=True), source.resources())
     assert (await server.public.get("/carol/")).status == 401
     assert await pods.records.store.read_pod("carol") is None
-    wet = await pods.importer.run(target, source)
+    wet = await pods.importer.run(target, source.resources())
     assert dry == wet
     used = await pods.records.store.used_bytes("carol")
     assert wet.charged_bytes == used
@@ -163,9 +163,9 @@ async def test_the_quota_is_respected(pods: OpenedPods, server: Server) -> None:
     target = msgspec.structs.replace(target, new_pod=small)
     source = Resources([imported("/carol/a", b"x" * 20_000, "text/plain")])
     with pytest.raises(QuotaExceeded):
-        await pods.importer.run(msgspec.structs.replace(target, dry_run=True), source)
+        await pods.importer.run(msgspec.structs.replace(target, dry_run=True), source.resources())
     with pytest.raises(QuotaExceeded):
-        await pods.importer.run(target, source)
+        await pods.importer.run(target, source.resources())
 
 
 async def test_into_an_existing_pod_nothing_is_replaced(pods: OpenedPods, server: Server) -> None:
@@ -178,7 +178,7 @@ async def test_into_an_existing_pod_nothing_is_replaced(pods: OpenedPods, server
             imported("/alice/public/b/.acl", OPEN),
         ]
     )
-    report = await pods.importer.run(target, source)
+    report = await pods.importer.run(target, source.resources())
     assert (report.documents, report.already_there) == (1, 1)
     assert [each.path for each in report.not_taken] == ["/alice/public/b/.acl"]
     assert (await server.public.get("/alice/public/a")).text == "old"

@@ -30,7 +30,7 @@ async def carol(pods: OpenedPods, server: Server, request: pytest.FixtureRequest
             imported("/carol/notes", PROFILE),
         ]
     )
-    await pods.importer.run(pods.target("carol", source_id="1", owner=web_id), source)
+    await pods.importer.run(pods.target("carol", source_id="1", owner=web_id), source.resources())
     assert server is not None
     return web_id
 

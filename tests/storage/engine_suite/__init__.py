@@ -11,6 +11,7 @@ from tests.storage.engine_suite.contract import ContractSuite
 from tests.storage.engine_suite.copies import CopySuite
 from tests.storage.engine_suite.engine import Engine
 from tests.storage.engine_suite.entries import EntrySuite
+from tests.storage.engine_suite.former import FormerSuite
 from tests.storage.engine_suite.listening import ListeningSuite
 from tests.storage.engine_suite.parallel import ParallelSuite
 from tests.storage.engine_suite.registries import RegistrySuite
@@ -26,6 +27,7 @@ class EngineSuite(
     TransactionSuite,
     RegistrySuite,
     EntrySuite,
+    FormerSuite,
     ListeningSuite,
     ParallelSuite,
     TroubleSuite,

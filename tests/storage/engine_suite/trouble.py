@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from podstead.core.errors import StorageError
+from podstead.storage.former_states import FormerState
 from podstead.storage.protocol import Store
 from podstead.storage.records import Body, EntryId, Metadata, PodRemoval, StagedBlob
 from tests.storage.engine_suite.engine import (
@@ -47,6 +48,12 @@ async def _stage_large_upload(store: Store) -> Body:
         return await store.stage_upload("upload", LARGE_BYTES)
 
 
+def _former(present: Metadata) -> FormerState:
+    ended = (present.modified_ms, present.version, 0, None, None, None, None)
+    kept = (present.kind.value, present.content_type, present.size_bytes, present.created_ms, None)
+    return FormerState(STORAGE, present.path, present.modified_ms, present.version, *ended, *kept)
+
+
 _CALLS: Mapping[str, _Call] = {
     "data_version": lambda store, _present, _blob: _state_mark(store),
     "read_metadata": lambda store, _present, _blob: store.read_metadata([STORAGE]),
@@ -76,6 +83,7 @@ _CALLS: Mapping[str, _Call] = {
     "put_charge": lambda store, _present, _blob: store.put_charge("a", root=STORAGE, size_bytes=1),
     "list_charges": lambda store, _present, _blob: store.list_charges(STORAGE),
     "fetch": lambda store, _present, _blob: store.fetch("SELECT 1"),
+    "open_former": lambda store, present, _blob: store.open_former(_former(present)),
     "read_token": lambda store, _present, _blob: store.read_token("1"),
     "list_tokens": lambda store, _present, _blob: store.list_tokens(),
     "remove_pod": lambda store, _present, _blob: store.remove_pod(
@@ -90,6 +98,7 @@ _CALLS: Mapping[str, _Call] = {
     "is_used": lambda store, _present, _blob: store.is_used(b"key", now_ms=NOW_MS),
     "take": lambda store, _present, _blob: store.take("a", capacity=1, per_s=1, now_ms=NOW_MS),
     "wait_s": lambda store, _present, _blob: store.wait_s("a", capacity=1, per_s=1, now_ms=NOW_MS),
+    "give_back": lambda store, _present, _blob: store.give_back("a", per_s=1),
     "recount": lambda store, _present, _blob: store.recount(),
     "take_orphan_body": lambda store, _present, _blob: store.take_orphan_body(STORAGE),
     "compact": lambda store, _present, _blob: store.compact(now_ms=NOW_MS, is_alone=False),

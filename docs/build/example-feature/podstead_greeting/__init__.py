@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 class GreetingSettings:
     """The settings of this feature."""
 
-    greeting: str = setting(
-        "", "greeting", value_types.LINE, "Greeting", "What the server says to visitors."
-    )
+    greeting: str = setting("", value_types.LINE, "Greeting", "What the server says to visitors.")
 
 
 class GreetingFeature(Feature):

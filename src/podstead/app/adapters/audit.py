@@ -21,13 +21,13 @@ import os
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from typing import ClassVar, Final
 
 import msgspec
 
 from podstead.core.caches import BoundedCache
 from podstead.core.clock import Clock
+from podstead.core.date_times import write_time
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
@@ -183,7 +183,7 @@ async def log_acts(records: RecordStore) -> None:
             act = each.value
             logged = log.logging(CausedBy.OPERATOR, _logged(act))
             if await records.try_commit([OPERATOR_ACTS.drop(each.key), logged], [each.unchanged]):
-                extra = {**act.facts, "at": _time_text(act.at_ms)}
+                extra = {**act.facts, "at": write_time(act.at_ms)}
                 logger.info("%s", act.what, extra=extra)
 
 
@@ -221,11 +221,6 @@ def _login() -> str:
 def _line(act: OperatorAct) -> str:
     facts = " ".join(f"{name}={value}" for name, value in act.facts.items())
     return f"{act.what} ({facts})"
-
-
-def _time_text(at_ms: int) -> str:
-    moment = datetime.fromtimestamp(at_ms / 1000, tz=UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 STORE_S: Final = 1

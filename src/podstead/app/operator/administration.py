@@ -32,10 +32,11 @@ from podstead.pods.names import check_name
 from podstead.pods.provision import IssuedToken, PlannedPod, PodProvisioner, issue_and_record
 from podstead.resources.importing.values import UNFINISHED_IMPORTS
 from podstead.resources.pod_renaming import Renaming
+from podstead.resources.trees import tree_pages
 from podstead.storage.invitations import invitation_url
 from podstead.storage.pods import each_pod, revocations
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import Metadata, PodRecord, Record, ResourceKind, TokenRecord
+from podstead.storage.records import PodRecord, Record, ResourceKind, TokenRecord
 from podstead.wac.sharing.index import MENTIONS, agent_prefix
 from podstead.web.pages.addresses import link_url
 
@@ -120,9 +121,11 @@ class PodAdministration:
         pod = await existing_pod(self.records.store, name)
         counts = dict.fromkeys(ResourceKind, 0)
         content_bytes = 0
-        async for each in self._resources(pod):
-            counts[each.kind] += 1
-            content_bytes += each.size_bytes
+        pages = tree_pages(self.records.store, pod.root, page_resources=_RESOURCES_AT_ONCE)
+        async for page in pages:
+            for each in page:
+                counts[each.kind] += 1
+                content_bytes += each.size_bytes
         quota_bytes = pod.quota_bytes
         return PodSize(
             name=pod.name,
@@ -134,19 +137,6 @@ class PodAdministration:
             used_bytes=await self.records.store.used_bytes(pod.name),
             quota_bytes=self.settings.quota_bytes if quota_bytes is None else quota_bytes,
         )
-
-    async def _resources(self, pod: PodRecord) -> AsyncIterator[Metadata]:
-        after = None
-        while True:
-            page = await self.records.store.read_tree(
-                pod.root, after=after, limit=_RESOURCES_AT_ONCE
-            )
-            found = [each for each in page.values() if each is not None]
-            for each in found:
-                yield each
-            if len(found) < _RESOURCES_AT_ONCE:
-                return
-            after = max(each.path for each in found)
 
     async def _account_id(self, pod: PodRecord) -> str | None:
         found = await self.records.read(USERNAMES, name_key(pod.name))

@@ -23,6 +23,7 @@ from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.operator.data_root import OnStep, inspect_copy, unopened_store
 from podstead.config import Settings
+from podstead.core.date_times import write_time
 from podstead.core.errors import PodsteadError, RootUnusable
 from podstead.features import folders
 from podstead.storage.backup.archives import ArchiveBackup, archive_sink
@@ -40,7 +41,6 @@ from podstead.storage.backup.reading import (
     Manifest,
     checked_pieces,
     take_all,
-    time_as_text,
 )
 from podstead.storage.backup.restoring import restore_into
 from podstead.storage.backup.sinks import FolderSink, Sink, partial_file, partial_folder
@@ -106,7 +106,7 @@ def _failure_recorded(settings: Settings, target: Path) -> Iterator[None]:
         yield
     except (PodsteadError, OSError):
         now_ms = _now_ms()
-        failed = FailedBackup(str(target.absolute()), time_as_text(now_ms), now_ms / 1000)
+        failed = FailedBackup(str(target.absolute()), write_time(now_ms), now_ms / 1000)
         with suppress(OSError):
             write_last_backup(RootLayout(settings.root).failed_backup, failed)
         raise
@@ -119,7 +119,7 @@ def _record_success(settings: Settings, target: Path, manifest: Manifest, starte
         LastBackup(
             place=str(target.absolute()),
             moment=manifest.moment,
-            finished=time_as_text(now_ms),
+            finished=write_time(now_ms),
             finished_s=now_ms / 1000,
             duration_s=round(time.monotonic() - started_s, 3),
             copied_files=manifest.copied.files,
@@ -201,9 +201,9 @@ class _Backup:
                 version=__version__,
                 schema=schema,
                 base_url=base_url,
-                moment=time_as_text(moment_ms),
-                started=time_as_text(started_ms),
-                finished=time_as_text(_now_ms()),
+                moment=write_time(moment_ms),
+                started=write_time(started_ms),
+                finished=write_time(_now_ms()),
                 counts=BackupCounts(
                     pods=counts.pods,
                     resources=counts.resources,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,6 @@ from podstead.resources.exporting.archive import PodArchive
 from podstead.resources.exporting.contents import read_contents
 from podstead.resources.importing.pod_archive import ArchivedPod, PodArchiveFile
 from podstead.resources.importing.values import (
-    ImportedResource,
     ImportReport,
     NotTaken,
 )
@@ -163,12 +162,12 @@ async def import_pod(
             adjust=_new_provider(pods, old, target.root),
             dry_run=dry_run,
         )
-        source = _Source(archive, target.root)
+        resources = archive.resources(target.root)
         archived = () if dry_run else archive.repositories(target.root)
         with _opened_archives(settings, pods.records) as archives:
             async with archives.taken(archived) if archives else nullcontext(NONE_TAKEN) as taken:
                 target = replace(target, last_records=list(taken.records))
-                report = await pods.importer.run(target, source, progress=progress)
+                report = await pods.importer.run(target, resources, progress=progress)
         report.repositories = len(taken.records)
         report.not_taken += [*taken.not_taken, *archive.problems]
         if not can_own:
@@ -177,17 +176,6 @@ async def import_pod(
         if not dry_run:
             audit.note(AuditEvent.POD_IMPORTED, pod=root.strip("/"))
         return url, report
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Implements ImportSource."""
-
-    archive: PodArchiveFile
-    root: ResourcePath
-
-    def resources(self) -> AsyncIterator[ImportedResource]:
-        return self.archive.resources(self.root)
 
 
 def _check_disk(settings: Settings, archive: PodArchiveFile) -> None:

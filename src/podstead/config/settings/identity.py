@@ -14,63 +14,47 @@ class IdentitySettings:
 
     idp: bool = setting(
         False,
-        "idp",
         value_types.SWITCH,
         Group.IDENTITY,
-        (
-            "Whether this server is also a Solid-OIDC identity provider, with accounts, "
-            "sign-in pages and tokens for applications."
-        ),
+        "Whether this server is also a Solid-OIDC identity provider, with accounts, sign-in pages "
+        "and tokens for applications.",
     )
     idp_base_url: str | None = optional(
-        "idp-base-url",
         value_types.BASE_URL,
         Group.IDENTITY,
-        (
-            "The URL of the identity provider, if it is to have its own origin. The sign-in "
-            "pages, their cookies and the issuer of tokens then use this origin instead of "
-            "the base URL, and it serves no pods. Its host must differ from the host of the "
-            "base URL, and must also lead to this server."
-        ),
+        "The URL of the identity provider, if it is to have its own origin. The sign-in pages, "
+        "their cookies and the issuer of tokens then use this origin instead of the base URL, and "
+        "it serves no pods. Its host must differ from the host of the base URL, and must also lead "
+        "to this server.",
         shown_default="the base URL",
-        reason=(
-            "Browsers isolate pages by origin, so pages stored in pods then share nothing "
-            "with the sign-in pages."
-        ),
+        reason="Browsers isolate pages by origin, so pages stored in pods then share nothing with "
+        "the sign-in pages.",
     )
     accepted_issuers: tuple[str, ...] = several(
-        "accepted-issuer",
         value_types.ISSUER,
         Group.IDENTITY,
-        (
-            "An identity provider whose tokens the server accepts. If you name any, the "
-            "server accepts only tokens from these providers and from its own."
-        ),
-        reason=(
-            "If you name none, the profile of each WebID decides which providers may issue "
-            "tokens for it."
-        ),
+        "An identity provider whose tokens the server accepts. If you name any, the server accepts "
+        "only tokens from these providers and from its own.",
+        reason="If you name none, the profile of each WebID decides which providers may issue "
+        "tokens for it.",
+        name="accepted-issuer",
     )
     refused_issuers: tuple[str, ...] = several(
-        "refused-issuer",
         value_types.ISSUER,
         Group.IDENTITY,
         "An identity provider whose tokens the server rejects.",
+        name="refused-issuer",
     )
     require_ath: bool = setting(
         False,
-        "require-ath",
         value_types.SWITCH,
         Group.IDENTITY,
-        (
-            "Whether a DPoP proof must contain the hash of the access token that it "
-            "accompanies (the ath claim)."
-        ),
+        "Whether a DPoP proof must contain the hash of the access token that it accompanies (the "
+        "ath claim).",
         reason="RFC 9449 requires the claim, but some applications in use omit it.",
     )
     refuse_replayed_proofs: bool = setting(
         True,
-        "refuse-replayed-proofs",
         value_types.SWITCH,
         Group.IDENTITY,
         "Whether each DPoP proof is valid for one request only.",
@@ -79,15 +63,10 @@ class IdentitySettings:
 
     dpop_nonce: bool = setting(
         False,
-        "dpop-nonce",
         value_types.SWITCH,
         Group.IDENTITY,
-        (
-            "Whether a DPoP proof must contain a nonce that this server issued within the "
-            "last few minutes."
-        ),
-        reason=(
-            "Nonces prevent proofs from being created in advance. Not every application can "
-            "retry a request with a nonce."
-        ),
+        "Whether a DPoP proof must contain a nonce that this server issued within the last few "
+        "minutes.",
+        reason="Nonces prevent proofs from being created in advance. Not every application can "
+        "retry a request with a nonce.",
     )

@@ -18,19 +18,15 @@ class LimitSettings:
 
     max_connections: int = setting(
         4096,
-        "max-connections",
         value_types.integer(1, 1_000_000),
         Group.LIMITS,
-        (
-            "The maximum number of connections that each worker serves at once, including "
-            "those of clients that wait for notifications. Further connections wait."
-        ),
+        "The maximum number of connections that each worker serves at once, including those of "
+        "clients that wait for notifications. Further connections wait.",
         unit="connections",
         reason="Each uses a file descriptor and some memory; a WebSocket uses about 160 KiB.",
     )
     max_body_bytes: int = setting(
         _GIB,
-        "max-body-bytes",
         value_types.size_in_bytes(0),
         Group.LIMITS,
         "The maximum size of a body to store; larger ones get 413.",
@@ -39,93 +35,70 @@ class LimitSettings:
     )
     max_rdf_bytes: int = setting(
         4 * _MIB,
-        "max-rdf-bytes",
         value_types.size_in_bytes(_KIB, 256 * _MIB),
         Group.LIMITS,
         "The maximum size of an RDF document that the server parses; larger ones get 413.",
         unit="bytes",
-        reason=(
-            "RDF is parsed in memory; a document of this size takes about a third of a second."
-        ),
+        reason="RDF is parsed in memory; a document of this size takes about a third of a second.",
     )
 
     header_read_timeout_s: int = setting(
         30,
-        "header-read-timeout-s",
         value_types.integer(1, 3600),
         Group.TIMES,
-        (
-            "How long the headers of a request may take to arrive, and how long a connection "
-            "may stay open without a request, in every version of HTTP."
-        ),
+        "How long the headers of a request may take to arrive, and how long a connection may stay "
+        "open without a request, in every version of HTTP.",
         unit="seconds",
     )
     body_idle_timeout_s: int = setting(
         30,
-        "body-idle-timeout-s",
         value_types.integer(1, 3600),
         Group.TIMES,
-        (
-            "How long a request body may stop arriving, or a client may stop reading a "
-            "response, before the server aborts the request."
-        ),
+        "How long a request body may stop arriving, or a client may stop reading a response, "
+        "before the server aborts the request.",
         unit="seconds",
     )
     drain_timeout_s: int = setting(
         10,
-        "drain-timeout-s",
         value_types.integer(1, 3600),
         Group.TIMES,
-        ("How long requests in progress may take to finish after the server is told to stop."),
+        "How long requests in progress may take to finish after the server is told to stop.",
         unit="seconds",
         reason="Container platforms kill a process after ten seconds.",
     )
 
     pod_creations_per_hour: int = setting(
         60,
-        "pod-creations-per-hour",
         value_types.integer(0, 1_000_000),
         Group.RATES,
-        (
-            "The maximum number of pods that one address may create in an hour; 0 means no "
-            "limit. While the base URL is a loopback address, the limit does not apply to "
-            "requests from this machine."
-        ),
+        "The maximum number of pods that one address may create in an hour; 0 means no limit. "
+        "While the base URL is a loopback address, the limit does not apply to requests from this "
+        "machine.",
         unit="pods",
     )
     invalid_credentials_per_minute: int = setting(
         120,
-        "invalid-credentials-per-minute",
         value_types.integer(0, 1_000_000),
         Group.RATES,
-        (
-            "The maximum number of requests with invalid credentials that one address may "
-            "send in a minute; further requests get 429. 0 means no limit."
-        ),
+        "The maximum number of requests with invalid credentials that one address may send in a "
+        "minute; further requests get 429. 0 means no limit.",
         unit="requests",
     )
 
     registrations_per_hour: int = setting(
         60,
-        "registrations-per-hour",
         value_types.integer(0, 1_000_000),
         Group.RATES,
-        (
-            "The maximum number of applications that one address may register with the "
-            "identity provider in an hour; 0 means no limit."
-        ),
+        "The maximum number of applications that one address may register with the identity "
+        "provider in an hour; 0 means no limit.",
         unit="applications",
     )
     sign_in_failures_per_minute: int = setting(
         60,
-        "sign-in-failures-per-minute",
         value_types.integer(0, 1_000_000),
         Group.RATES,
-        (
-            "The maximum number of password sign-ins from one address that may fail in a "
-            "minute; further attempts get 429. 0 means no limit. Successful sign-ins do not "
-            "count towards the limit, nor do failures in browsers that have signed in to the "
-            "account before."
-        ),
+        "The maximum number of password sign-ins from one address that may fail in a minute; "
+        "further attempts get 429. 0 means no limit. Successful sign-ins do not count towards the "
+        "limit, nor do failures in browsers that have signed in to the account before.",
         unit="sign-ins",
     )

@@ -15,7 +15,6 @@ class ServerSettings:
 
     host: str = setting(
         "localhost",
-        "host",
         value_types.HOST,
         Group.SERVER,
         "The host name or IP address to listen on.",
@@ -23,50 +22,38 @@ class ServerSettings:
     )
     port: int = setting(
         3000,
-        "port",
         value_types.integer(0, 65535),
         Group.SERVER,
         "The TCP port to listen on; 0 lets the system choose a free one.",
     )
     base_url: str = setting(
         "http://localhost:3000",
-        "base-url",
         value_types.BASE_URL,
         Group.SERVER,
-        (
-            "The URL at which clients reach this server. The URL of every stored resource "
-            "begins with it, so do not change it once pods exist. Required unless the host is "
-            "localhost."
-        ),
+        "The URL at which clients reach this server. The URL of every stored resource begins with "
+        "it, so do not change it once pods exist. Required unless the host is localhost.",
         shown_default="http or https (with ssl-cert), localhost, and the port",
     )
     workers: int | None = setting(
         None,
-        "workers",
         value_types.automatic_or(value_types.integer(1, 64)),
         Group.SERVER,
-        (
-            "The number of worker processes that answer requests, or auto for one for each core "
-            "that the server may use."
-        ),
+        "The number of worker processes that answer requests, or auto for one for each core that "
+        "the server may use.",
         reason="Each further worker needs memory of its own; set a lower number to save some.",
         shown_default="auto, which respects CPU affinity and the CPU limits of containers",
     )
     admin_listen: value_types.ListenAddress | None = setting(
         value_types.ListenAddress("127.0.0.1", 9090),
-        "admin-listen",
         value_types.LISTEN_ADDRESS,
         Group.SERVER,
-        (
-            "The private address of health checks (/health/live, /health/ready) and metrics for "
-            "Prometheus (/metrics), or off. Whoever can reach it can read them, so it must not be "
-            "reachable from the internet. If another program uses the default address, the server "
-            "logs a warning and runs without it; it refuses to start if it cannot open an address "
-            "that you set."
-        ),
+        "The private address of health checks (/health/live, /health/ready) and metrics for "
+        "Prometheus (/metrics), or off. Whoever can reach it can read them, so it must not be "
+        "reachable from the internet. If another program uses the default address, the server logs "
+        "a warning and runs without it; it refuses to start if it cannot open an address that you "
+        "set.",
     )
     config: Path | None = optional(
-        "config",
         value_types.FILE,
         Group.SERVER,
         "A TOML file with further settings.",
@@ -74,114 +61,87 @@ class ServerSettings:
     )
     log_level: str = setting(
         "info",
-        "log-level",
         value_types.one_of("debug", "info", "warning", "error"),
         Group.SERVER,
         "The lowest level of messages to log. Logs go to standard error.",
     )
     log_format: str = setting(
         "text",
-        "log-format",
         value_types.one_of("text", "json"),
         Group.SERVER,
         "The format of log messages: plain text, or one JSON object per line.",
     )
     access_log: str = setting(
         "off",
-        "access-log",
         value_types.one_of("off", "common", "json"),
         Group.SERVER,
-        (
-            "The format of a line about each request on standard output: the Common Log Format, "
-            "JSON, or no lines. If it is on, each response has the field X-Request-Id, which is "
-            "also in the line."
-        ),
+        "The format of a line about each request on standard output: the Common Log Format, JSON, "
+        "or no lines. If it is on, each response has the field X-Request-Id, which is also in the "
+        "line.",
         reason="It contains the addresses and WebIDs of people, and costs time.",
     )
     access_log_percent: int = setting(
         100,
-        "access-log-percent",
         value_types.integer(1, 100),
         Group.SERVER,
-        (
-            "How many of a hundred requests the access log contains. It always contains those that "
-            "the server failed to answer (status 500 and above)."
-        ),
+        "How many of a hundred requests the access log contains. It always contains those that the "
+        "server failed to answer (status 500 and above).",
         unit="percent",
     )
     quiet: bool = setting(
         False,
-        "quiet",
         value_types.SWITCH,
         Group.SERVER,
-        ("Print only errors: no summary at startup, and no log messages below the level error."),
+        "Print only errors: no summary at startup, and no log messages below the level error.",
     )
     list_storages: bool = setting(
         False,
-        "list-storages",
         value_types.SWITCH,
         Group.SERVER,
-        ("Whether /.well-known/solid lists the pods of this server, up to 1,000, for everybody."),
+        "Whether /.well-known/solid lists the pods of this server, up to 1,000, for everybody.",
         reason="Whether to disclose that a person has a pod here is up to that person.",
     )
     advertise_owners: bool = setting(
         False,
-        "advertise-owners",
         value_types.SWITCH,
         Group.SERVER,
-        (
-            "Whether responses for the root of a pod link to the WebID of its owner, for "
-            "everybody who may read the root."
-        ),
+        "Whether responses for the root of a pod link to the WebID of its owner, for everybody who "
+        "may read the root.",
         reason="An owner whose profile is private may want to remain unknown.",
     )
     registration: str = setting(
         "open",
-        "registration",
         value_types.one_of("open", "invited", "closed"),
         Group.SERVER,
-        (
-            "Who may create a pod and, if the identity provider is on, an account for it: anybody "
-            "(open), whoever has the code of an invitation (invited; 'podstead invite create'), or "
-            "only the operator (closed; 'podstead account create')."
-        ),
+        "Who may create a pod and, if the identity provider is on, an account for it: anybody "
+        "(open), whoever has the code of an invitation (invited; 'podstead invite create'), or "
+        "only the operator (closed; 'podstead account create').",
     )
     operator_name: str | None = optional(
-        "operator-name",
         value_types.LINE,
         Group.SERVER,
         "Who runs this server, as the first page and the registration page say it.",
     )
     operator_contact: str | None = optional(
-        "operator-contact",
         value_types.CONTACT,
         Group.SERVER,
-        (
-            "How people reach the operator: an e-mail address or a URL. Shown on the first page, "
-            "on the registration page, and to people who have lost their password."
-        ),
+        "How people reach the operator: an e-mail address or a URL. Shown on the first page, on "
+        "the registration page, and to people who have lost their password.",
     )
     terms: Path | None = optional(
-        "terms",
         value_types.FILE,
         Group.SERVER,
-        (
-            "The terms of use, as a text file, or in Markdown if its name ends in .md. People "
-            "accept them when they register, and find them at /.pages/terms. After a change, "
-            "restart the server; pages then ask everybody to accept them again."
-        ),
+        "The terms of use, as a text file, or in Markdown if its name ends in .md. People accept "
+        "them when they register, and find them at /.pages/terms. After a change, restart the "
+        "server; pages then ask everybody to accept them again.",
     )
     ssl_cert: Path | None = optional(
-        "ssl-cert",
         value_types.FILE,
         Group.SERVER,
-        (
-            "The certificate chain in PEM format. With ssl-cert and ssl-key, the server "
-            "speaks HTTPS (TLS 1.2 and later)."
-        ),
+        "The certificate chain in PEM format. With ssl-cert and ssl-key, the server speaks HTTPS "
+        "(TLS 1.2 and later).",
     )
     ssl_key: Path | None = optional(
-        "ssl-key",
         value_types.FILE,
         Group.SERVER,
         "The private key for ssl-cert in PEM format, without a passphrase.",

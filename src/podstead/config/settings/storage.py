@@ -18,75 +18,55 @@ class StorageSettings:
 
     root: Path = setting(
         Path("data"),
-        "root",
         value_types.FOLDER,
         Group.STORAGE,
-        (
-            "The data root, the folder that holds everything the server stores. It is created "
-            "at the first start."
-        ),
+        "The data root, the folder that holds everything the server stores. It is created at the "
+        "first start.",
         shown_default="./data",
     )
     database: str | None = optional(
-        "database",
         value_types.POSTGRESQL_URL,
         Group.STORAGE,
-        (
-            "The PostgreSQL database for all records, instead of the one in the data root. Servers "
-            "with the same database and the same place for bodies work as one. Requires "
-            "podstead[cluster]."
-        ),
+        "The PostgreSQL database for all records, instead of the one in the data root. Servers "
+        "with the same database and the same place for bodies work as one. Requires "
+        "podstead[cluster].",
         shown_default="SQLite in the data root",
         secret=True,
     )
     bodies: S3Location | Path | None = optional(
-        "bodies",
         value_types.BODIES,
         Group.STORAGE,
-        (
-            "Where bodies above 64 KiB are kept: s3://BUCKET/PREFIX, which requires "
-            "podstead[cluster], or another folder. Servers with the same database share it."
-        ),
+        "Where bodies above 64 KiB are kept: s3://BUCKET/PREFIX, which requires podstead[cluster], "
+        "or another folder. Servers with the same database share it.",
         shown_default="the folder blobs in the data root",
     )
     redirect_large_reads: bool = setting(
         False,
-        "redirect-large-reads",
         value_types.SWITCH,
         Group.STORAGE,
-        (
-            "Whether readers without credentials get public images, sounds, films and archives of "
-            "1 MiB and more from S3, by a redirect to a URL that is valid for five minutes. "
-            "Requires bodies in S3 at an address that they can reach."
-        ),
+        "Whether readers without credentials get public images, sounds, films and archives of 1 "
+        "MiB and more from S3, by a redirect to a URL that is valid for five minutes. Requires "
+        "bodies in S3 at an address that they can reach.",
     )
     quota_bytes: int = setting(
         0,
-        "quota-bytes",
         value_types.size_in_bytes(0),
         Group.STORAGE,
-        (
-            "The maximum size of a pod: its resources, including about 800 bytes of metadata "
-            "for each, and its repositories. 0 means no limit."
-        ),
+        "The maximum size of a pod: its resources, including about 800 bytes of metadata for each, "
+        "and its repositories. 0 means no limit.",
         unit="bytes",
     )
     min_free_bytes: int | None = optional(
-        "min-free-bytes",
         value_types.size_in_bytes(0),
         Group.STORAGE,
-        (
-            "The amount of disk space to keep free. With less, requests that would store "
-            "anything get 507, while reading, deleting and revoking still work. 0 turns the "
-            "check off."
-        ),
+        "The amount of disk space to keep free. With less, requests that would store anything get "
+        "507, while reading, deleting and revoking still work. 0 turns the check off.",
         unit="bytes",
         shown_default="64 MiB, or 1 % of a file system smaller than 6.25 GiB",
         reason="The database needs room to work, and so does the operator while freeing space.",
     )
     change_log_days: int = setting(
         30,
-        "change-log-days",
         value_types.integer(1, 36500),
         Group.STORAGE,
         "How long entries of the change log are kept.",
@@ -95,13 +75,10 @@ class StorageSettings:
     )
     rendering_cache_bytes: int = setting(
         64 * _MIB,
-        "rendering-cache-bytes",
         value_types.size_in_bytes(0),
         Group.STORAGE,
-        (
-            "The maximum amount of memory that each worker uses to cache converted documents "
-            "and container listings; 0 turns the cache off."
-        ),
+        "The maximum amount of memory that each worker uses to cache converted documents and "
+        "container listings; 0 turns the cache off.",
         unit="bytes",
         reason="Enough for thousands of documents of typical size.",
     )

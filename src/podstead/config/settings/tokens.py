@@ -18,14 +18,12 @@ class TokenSettings:
 
     simple_tokens: bool = setting(
         True,
-        "simple-tokens",
         value_types.SWITCH,
         Group.TOKENS,
-        ("Whether the server issues a simple token with each new pod and accepts such tokens."),
+        "Whether the server issues a simple token with each new pod and accepts such tokens.",
     )
     token_lifetime_s: int = setting(
         30 * _DAY_S,
-        "token-lifetime-s",
         value_types.integer(0),
         Group.TOKENS,
         "How long a new token is valid; 0 means that it does not expire.",
@@ -33,34 +31,25 @@ class TokenSettings:
         reason="Thirty days; 'podstead token create' issues the next one.",
     )
     token_secret: Secret | None = optional(
-        "token-secret",
         value_types.SECRET_KEY,
         Group.TOKENS,
-        (
-            "The key that signs tokens, instead of the one that the server creates under the "
-            "root at the first start."
-        ),
+        "The key that signs tokens, instead of the one that the server creates under the root at "
+        "the first start.",
         sources=Sources.VARIABLE,
         shown_default="created at the first start",
         secret=True,
     )
     token_secret_previous: Secret | None = optional(
-        "token-secret-previous",
         value_types.SECRET_KEY,
         Group.TOKENS,
-        (
-            "The previous signing key. After you change token-secret, tokens signed with this "
-            "key remain valid."
-        ),
+        "The previous signing key. After you change token-secret, tokens signed with this key "
+        "remain valid.",
         sources=Sources.VARIABLE,
         secret=True,
     )
     token_secret_file: Path | None = optional(
-        "token-secret-file",
         value_types.FILE,
         Group.TOKENS,
-        (
-            "A file whose first line is the key that signs tokens. An optional second line is "
-            "the previous key."
-        ),
+        "A file whose first line is the key that signs tokens. An optional second line is the "
+        "previous key.",
     )

@@ -15,42 +15,32 @@ class TrustSettings:
     """The settings of this part."""
 
     trusted_proxies: tuple[Network, ...] = several(
-        "trusted-proxy",
         value_types.NETWORK,
         Group.TRUST,
-        (
-            "The address or network of a reverse proxy whose X-Forwarded-… headers the server "
-            "trusts."
-        ),
+        "The address or network of a reverse proxy whose X-Forwarded-… headers the server trusts.",
         reason="Otherwise anybody could claim any address.",
+        name="trusted-proxy",
     )
     host_aliases: tuple[str, ...] = several(
-        "host-alias",
         value_types.AUTHORITY,
         Group.TRUST,
-        (
-            "A further value of the Host header to accept. Requests with any value other than "
-            "these and the host of the base URL get 421."
-        ),
+        "A further value of the Host header to accept. Requests with any value other than these "
+        "and the host of the base URL get 421.",
+        name="host-alias",
     )
     context_origins: tuple[Origin, ...] = several(
-        "context-origin",
         value_types.ORIGIN,
         Group.TRUST,
-        (
-            "An origin from which the server may fetch JSON-LD contexts, in addition to the "
-            "contexts that it includes."
-        ),
-        reason=(
-            "The server fetches nothing merely because a document refers to it. If you list "
-            "an origin, you trust it to define what documents mean, including documents "
-            "stored earlier."
-        ),
+        "An origin from which the server may fetch JSON-LD contexts, in addition to the contexts "
+        "that it includes.",
+        reason="The server fetches nothing merely because a document refers to it. If you list an "
+        "origin, you trust it to define what documents mean, including documents stored earlier.",
+        name="context-origin",
     )
     private_origins: tuple[Origin, ...] = several(
-        "allow-private-origin",
         value_types.ORIGIN,
         Group.TRUST,
         "An origin in a private network that the server may fetch documents from.",
         reason="By default, no request can make the server access its own network.",
+        name="allow-private-origin",
     )

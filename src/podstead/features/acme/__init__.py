@@ -26,41 +26,31 @@ class AcmeSettings:
     """The settings of this part."""
 
     acme_email: str | None = optional(
-        "acme-email",
         value_types.EMAIL,
         Group.SERVER,
-        (
-            "Order the server's certificate by ACME and renew it, with this e-mail address for "
-            "notices of the authority, whose terms of service you accept by that. Needs "
-            "podstead[acme], and port 80."
-        ),
+        "Order the server's certificate by ACME and renew it, with this e-mail address for notices "
+        "of the authority, whose terms of service you accept by that. Needs podstead[acme], and "
+        "port 80.",
         reason="Instead of ssl-cert and ssl-key, for a server without a reverse proxy.",
     )
     acme_directory: str = setting(
         "https://acme-v02.api.letsencrypt.org/directory",
-        "acme-directory",
         value_types.ISSUER,
         Group.SERVER,
         "The directory of the authority that issues the certificate.",
     )
     acme_ca_file: Path | None = optional(
-        "acme-ca-file",
         value_types.FILE,
         Group.SERVER,
-        (
-            "Certificates in PEM format by which the server verifies the HTTPS of acme-directory, "
-            "for an authority of your own that the system does not trust."
-        ),
+        "Certificates in PEM format by which the server verifies the HTTPS of acme-directory, for "
+        "an authority of your own that the system does not trust.",
     )
     acme_port: int = setting(
         80,
-        "acme-port",
         value_types.integer(1, 65535),
         Group.SERVER,
-        (
-            "The TCP port at which the server answers the authority, while it orders a "
-            "certificate. The authority asks port 80, which has to lead here."
-        ),
+        "The TCP port at which the server answers the authority, while it orders a certificate. "
+        "The authority asks port 80, which has to lead here.",
     )
 
 

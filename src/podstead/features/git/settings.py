@@ -14,27 +14,19 @@ class GitSettings:
 
     git: bool = setting(
         False,
-        "git",
         value_types.SWITCH,
         "Git",
-        (
-            "Whether every container is also a git repository that clients can clone, fetch "
-            "from and push to over HTTP. Requires git to be installed."
-        ),
+        "Whether every container is also a git repository that clients can clone, fetch from and "
+        "push to over HTTP. Requires git to be installed.",
         common=True,
     )
     git_processes: int = setting(
         8,
-        "git-processes",
         value_types.integer(1, 1000),
         "Git",
-        (
-            "The maximum number of git requests that each worker handles at once; a single "
-            "address may use half of them. A request that has to wait longer than ten seconds "
-            "gets 503."
-        ),
+        "The maximum number of git requests that each worker handles at once; a single address may "
+        "use half of them. A request that has to wait longer than ten seconds gets 503.",
         unit="processes",
-        reason=(
-            "Each runs a process that may occupy one core and use several hundred MiB of memory."
-        ),
+        reason="Each runs a process that may occupy one core and use several hundred MiB of "
+        "memory.",
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -88,7 +87,8 @@ async def import_files(
         def count(done: ImportReport) -> None:
             counting(done.resources)
 
-        done = await pods.importer.run(target, _Source(source, container, report), progress=count)
+        resources = _resources(source, container, report.left_out)
+        done = await pods.importer.run(target, resources, progress=count)
     report.documents, report.containers = done.documents, done.containers
     report.size_bytes, report.already_there = done.size_bytes, done.already_there
     report.left_out += [LeftOut(each.path, each.reason) for each in done.not_taken]
@@ -136,24 +136,19 @@ def _container(into: str) -> ResourcePath:
     return path
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+async def _resources(
+    files: FileSource, container: ResourcePath, left_out: list[LeftOut]
+) -> AsyncIterator[ImportedResource]:
     """The files, as the importer takes them."""
-
-    files: FileSource
-    container: ResourcePath
-    report: FilesImportReport
-
-    async def resources(self) -> AsyncIterator[ImportedResource]:
-        async for found in self.files.resources():
-            if isinstance(found, LeftOut):
-                self.report.left_out.append(found)
-                continue
-            is_file = not found.path.endswith("/") and found.path != ""
-            yield ImportedResource(
-                path=ResourcePath(self.container + found.path),
-                content_type=found.content_type,
-                open=partial(self.files.content, found) if is_file else None,
-                created_ms=found.modified_ms,
-                modified_ms=found.modified_ms,
-            )
+    async for found in files.resources():
+        if isinstance(found, LeftOut):
+            left_out.append(found)
+            continue
+        is_file = not found.path.endswith("/") and found.path != ""
+        yield ImportedResource(
+            path=ResourcePath(container + found.path),
+            content_type=found.content_type,
+            open=partial(files.content, found) if is_file else None,
+            created_ms=found.modified_ms,
+            modified_ms=found.modified_ms,
+        )

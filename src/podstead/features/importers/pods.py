@@ -245,11 +245,12 @@ class ServerImport:
             somebody_else = _of_somebody_else("owner", owner)
             leave_out(f"{somebody_else}: the pod belongs to {own_web_id}")
         target = await self._with_account(move)
-        source = _PodSource(self.server, pod, target)
+        left_out: list[LeftOut] = []
+        resources = _resources(self.server, pod, target.root, left_out)
         total = sum(1 for each in self.server.resources(pod) if isinstance(each, FoundResource))
         progress = partial(self._count, name, total)
         try:
-            done = await self.pods.importer.run(target, source, progress=progress)
+            done = await self.pods.importer.run(target, resources, progress=progress)
         except Conflict as error:
             leave_out(str(error))
             return
@@ -257,7 +258,7 @@ class ServerImport:
         moved.documents, moved.containers = done.documents, done.containers
         moved.size_bytes = done.size_bytes
         report.pods.append(moved)
-        report.left_out += [*source.left_out, *_left_out_of(done)]
+        report.left_out += [*left_out, *_left_out_of(done)]
         report.notes += [
             f"The access rules of {path} give everyone Control: anybody can change them. Remove "
             "that unless it is meant."
@@ -347,29 +348,23 @@ class ServerImport:
             audit.note(AuditEvent.ACCOUNT_CREATED, pod=name)
 
 
-@dataclass(frozen=True, slots=True)
-class _PodSource:
+async def _resources(
+    server: OtherServer, pod: FoundPod, root: ResourcePath, left_out: list[LeftOut]
+) -> AsyncIterator[ImportedResource]:
     """The resources of a pod, as the importer takes them."""
-
-    server: OtherServer
-    pod: FoundPod
-    target: ImportTarget
-    left_out: list[LeftOut] = field(default_factory=list)
-
-    async def resources(self) -> AsyncIterator[ImportedResource]:
-        for found in self.server.resources(self.pod):
-            if isinstance(found, LeftOut):
-                self.left_out.append(found)
-                continue
-            has_content = found.parts is not None or found.content is not None
-            yield ImportedResource(
-                path=ResourcePath(self.target.root + found.path),
-                content_type=found.content_type,
-                open=partial(self.server.content, found) if has_content else None,
-                created_ms=found.modified_ms,
-                modified_ms=found.modified_ms,
-                from_url=found.url,
-            )
+    for found in server.resources(pod):
+        if isinstance(found, LeftOut):
+            left_out.append(found)
+            continue
+        has_content = found.parts is not None or found.content is not None
+        yield ImportedResource(
+            path=ResourcePath(root + found.path),
+            content_type=found.content_type,
+            open=partial(server.content, found) if has_content else None,
+            created_ms=found.modified_ms,
+            modified_ms=found.modified_ms,
+            from_url=found.url,
+        )
 
 
 def _web_ids(account: FoundAccount, pod: FoundPod) -> Sequence[str]:

@@ -21,19 +21,14 @@ class LegacyNotificationSettings:
 
     legacy_notifications_open: bool = setting(
         False,
-        "legacy-notifications-open",
         value_types.SWITCH,
         Group.NOTIFICATIONS,
-        (
-            "Whether anybody may subscribe to any resource with the older protocol "
-            "(solid-0.1), including people who may not read the resource. The messages "
-            "contain the URL of the resource that changed and nothing else."
-        ),
-        reason=(
-            "Older servers notified everybody, and most applications that run in a browser do "
-            "not authenticate on a WebSocket. Unless you turn this on, those applications "
-            "receive notifications about public resources only."
-        ),
+        "Whether anybody may subscribe to any resource with the older protocol (solid-0.1), "
+        "including people who may not read the resource. The messages contain the URL of the "
+        "resource that changed and nothing else.",
+        reason="Older servers notified everybody, and most applications that run in a browser do "
+        "not authenticate on a WebSocket. Unless you turn this on, those applications receive "
+        "notifications about public resources only.",
     )
 
 

@@ -23,24 +23,17 @@ class LinkSettings:
 
     sharing_links: bool = setting(
         True,
-        "sharing-links",
         value_types.SWITCH,
         Group.TRUST,
-        (
-            "Whether people can share documents and folders by links, which whoever has them can "
-            "open without an account. While it is off, no link opens anything; those that exist "
-            "are kept."
-        ),
+        "Whether people can share documents and folders by links, which whoever has them can open "
+        "without an account. While it is off, no link opens anything; those that exist are kept.",
     )
     sharing_link_max_days: int = setting(
         0,
-        "sharing-link-max-days",
         value_types.integer(0, 36_500),
         Group.TRUST,
-        (
-            "After how many days a sharing link ends at the latest, counted from the day on which "
-            "it was made, also for links that exist already. 0 means that links may have no end."
-        ),
+        "After how many days a sharing link ends at the latest, counted from the day on which it "
+        "was made, also for links that exist already. 0 means that links may have no end.",
         unit="days",
     )
 

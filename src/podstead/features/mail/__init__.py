@@ -32,17 +32,14 @@ class MailSettings:
     """The settings of this part."""
 
     mail: MailDestination | None = optional(
-        "mail",
         _MAIL,
         Group.IDENTITY,
-        (
-            "Where messages to people are handed over: a mail server "
-            "(smtp://USER:PASSWORD@HOST:587?from=ADDRESS, or smtps:// for TLS from the beginning), "
-            "a folder (file:FOLDER), or standard error (console). People then confirm their e-mail "
-            "addresses, can get a link for a new password, and are told of changes in how they "
-            "sign in. Requires idp. Other users of the machine can see options, so set a URL with "
-            "a password in the variable or in the file."
-        ),
+        "Where messages to people are handed over: a mail server "
+        "(smtp://USER:PASSWORD@HOST:587?from=ADDRESS, or smtps:// for TLS from the beginning), a "
+        "folder (file:FOLDER), or standard error (console). People then confirm their e-mail "
+        "addresses, can get a link for a new password, and are told of changes in how they sign "
+        "in. Requires idp. Other users of the machine can see options, so set a URL with a "
+        "password in the variable or in the file.",
         secret=True,
     )
 

@@ -30,25 +30,19 @@ class NostrSettings:
 
     nostr_require_payload: bool = setting(
         False,
-        "nostr-require-payload",
         value_types.SWITCH,
         Group.IDENTITY,
         "Whether a request signed with a Nostr key must contain the hash of its body.",
-        reason=(
-            "NIP-98 only recommends the hash, but without it the signature does not cover the body."
-        ),
+        reason="NIP-98 only recommends the hash, but without it the signature does not cover the "
+        "body.",
     )
     nostr_basic: str = setting(
         "safe",
-        "nostr-basic",
         value_types.one_of("safe", "any", "off"),
         Group.IDENTITY,
-        (
-            "What a request may do if its Nostr signature is valid for every method and for "
-            "part of the path, as sent by git credential helpers with Basic authentication: "
-            "read, and push with git (safe); anything (any); or nothing, because the server "
-            "rejects this form (off)."
-        ),
+        "What a request may do if its Nostr signature is valid for every method and for part of "
+        "the path, as sent by git credential helpers with Basic authentication: read, and push "
+        "with git (safe); anything (any); or nothing, because the server rejects this form (off).",
     )
 
 

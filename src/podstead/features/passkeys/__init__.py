@@ -22,37 +22,29 @@ class PasskeySettings:
     """The settings of this part."""
 
     passkey_rp_id: str | None = optional(
-        "passkey-rp-id",
         value_types.DOMAIN,
         Group.IDENTITY,
-        (
-            "The domain that passkeys are bound to: the host of the base URL (or of "
-            "idp-base-url), or a parent domain of it. Passkeys bound to one domain do not "
-            "work for another, so do not change it once people have passkeys."
-        ),
+        "The domain that passkeys are bound to: the host of the base URL (or of idp-base-url), or "
+        "a parent domain of it. Passkeys bound to one domain do not work for another, so do not "
+        "change it once people have passkeys.",
         shown_default="the host of the base URL, or of idp-base-url",
     )
     passkey_origins: tuple[Origin, ...] = several(
-        "passkey-origin",
         value_types.ORIGIN,
         Group.IDENTITY,
-        (
-            "A further origin whose pages may use this server's passkeys, such as the origin "
-            "of a host-alias or of an application that displays the sign-in pages itself. It "
-            "must belong to the domain that the passkeys are bound to."
-        ),
+        "A further origin whose pages may use this server's passkeys, such as the origin of a "
+        "host-alias or of an application that displays the sign-in pages itself. It must belong to "
+        "the domain that the passkeys are bound to.",
         reason="The server rejects a passkey response obtained by a page of any other origin.",
+        name="passkey-origin",
     )
     passkey_requests_per_minute: int = setting(
         30,
-        "passkey-requests-per-minute",
         value_types.integer(0, 1_000_000),
         Group.RATES,
-        (
-            "The maximum number of passkey requests that one address may send in a minute; "
-            "further requests get 429. 0 means no limit. Signing in with a passkey takes two "
-            "requests, and opening the sign-in page takes one."
-        ),
+        "The maximum number of passkey requests that one address may send in a minute; further "
+        "requests get 429. 0 means no limit. Signing in with a passkey takes two requests, and "
+        "opening the sign-in page takes one.",
         unit="requests",
     )
 

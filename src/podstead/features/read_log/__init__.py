@@ -24,13 +24,10 @@ class ReadLogSettings:
 
     read_log_days: int = setting(
         90,
-        "read-log-days",
         value_types.integer(0, 3650),
         Group.TRUST,
-        (
-            "For how many days the logs that people can switch on for a folder keep who has read "
-            "what. With 0, nobody can switch one on, and nothing is recorded."
-        ),
+        "For how many days the logs that people can switch on for a folder keep who has read what. "
+        "With 0, nobody can switch one on, and nothing is recorded.",
         unit="days",
     )
 

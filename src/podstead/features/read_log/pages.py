@@ -12,7 +12,14 @@ from typing import Final
 
 from podstead.app.services import Services
 from podstead.core.errors import NotFound, ServerTrouble
-from podstead.core.identifiers import ResourcePath, is_container, storage_root
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    auxiliary_kind,
+    is_container,
+    storage_root,
+    subject_of,
+)
 from podstead.core.identity import Identity
 from podstead.features import WorkerFeature
 from podstead.features.read_log import ReadLogSettings
@@ -23,11 +30,11 @@ from podstead.wac.modes import Mode
 from podstead.web.account.collections import machine_time
 from podstead.web.account.home import AgentNames, agent_text
 from podstead.web.browsers import json_response
-from podstead.web.pages.addresses import PREFIX, breadcrumb, files_url, shown_name
+from podstead.web.pages.addresses import PREFIX, breadcrumb, files_url, share_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
-from podstead.web.pages.texts import N_
+from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 from podstead.web.sharing.share_page import SectionNames
@@ -93,8 +100,7 @@ class ReadLogPage:
                 ShownReads(
                     agent_text(each.agent or None, viewer=viewer, base_url=base_url, names=names),
                     each.client,
-                    (each.path.removeprefix(folder) and shown_name(ResourcePath(each.path))),
-                    files_url(ResourcePath(each.path)) if each.path else "",
+                    *_named(ResourcePath(each.path)),
                     each.count,
                     each.last_s * 1000,
                 )
@@ -171,6 +177,14 @@ class ReadLogPage:
             ],
             "next": None if more is None else f"{base_url}{READ_LOG}{folder}?page={more}",
         }
+
+
+def _named(path: ResourcePath) -> tuple[str, str]:
+    """What a resource is called, and the page about it; nothing for those that are not named."""
+    if auxiliary_kind(path) is Auxiliary.ACL:
+        subject = subject_of(path)
+        return _("Access to “%(name)s”", name=shown_name(subject)), share_url(subject)
+    return (shown_name(path), files_url(path)) if path else ("", "")
 
 
 class ReadLogSection:

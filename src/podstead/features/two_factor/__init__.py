@@ -22,14 +22,11 @@ class TwoFactorSettings:
 
     require_two_factor: bool = setting(
         False,
-        "require-two-factor",
         value_types.SWITCH,
         Group.IDENTITY,
-        (
-            "Whether people who sign in with a password need a second factor: an authenticator "
-            "app or a passkey. Whoever has none sets one up at the next sign-in, and new people "
-            "while they register. Requires idp."
-        ),
+        "Whether people who sign in with a password need a second factor: an authenticator app or "
+        "a passkey. Whoever has none sets one up at the next sign-in, and new people while they "
+        "register. Requires idp.",
         reason="People who sign in with a passkey have given two factors already.",
     )
 

@@ -15,47 +15,33 @@ class WebIdTlsSettings:
 
     webid_tls: bool = setting(
         False,
-        "webid-tls",
         value_types.SWITCH,
         Group.IDENTITY,
-        (
-            "Whether client certificates authenticate requests (WebID-TLS). Requires ssl-cert "
-            "and ssl-key, or a trusted proxy that forwards certificates in "
-            "client-cert-header."
-        ),
-        reason=(
-            "When a server requests a certificate, browsers that hold any ask the user which "
-            "one to send."
-        ),
+        "Whether client certificates authenticate requests (WebID-TLS). Requires ssl-cert and "
+        "ssl-key, or a trusted proxy that forwards certificates in client-cert-header.",
+        reason="When a server requests a certificate, browsers that hold any ask the user which "
+        "one to send.",
         common=True,
     )
     client_cert_header: str | None = optional(
-        "client-cert-header",
         value_types.FIELD_NAME,
         Group.IDENTITY,
-        (
-            "The header in which a trusted proxy forwards the client's certificate. The proxy "
-            "must remove this header from incoming requests."
-        ),
+        "The header in which a trusted proxy forwards the client's certificate. The proxy must "
+        "remove this header from incoming requests.",
     )
     client_cert_format: str = setting(
         "rfc9440",
-        "client-cert-format",
         value_types.one_of("rfc9440", "pem-urlencoded", "pem", "base64der"),
         Group.IDENTITY,
-        (
-            "The encoding of the certificate in client-cert-header: as specified by RFC 9440 "
-            "(rfc9440), percent-encoded PEM as nginx and Traefik send it (pem-urlencoded), "
-            "plain PEM (pem), or DER in base64 as HAProxy sends it (base64der)."
-        ),
+        "The encoding of the certificate in client-cert-header: as specified by RFC 9440 "
+        "(rfc9440), percent-encoded PEM as nginx and Traefik send it (pem-urlencoded), plain PEM "
+        "(pem), or DER in base64 as HAProxy sends it (base64der).",
     )
     client_cert_origins: tuple[Origin, ...] = several(
-        "client-cert-origin",
         value_types.ORIGIN,
         Group.IDENTITY,
         "A web application whose pages may use the client certificates of their visitors.",
-        reason=(
-            "Browsers attach certificates to requests from any page, so the server treats "
-            "requests from pages of other sites as anonymous."
-        ),
+        reason="Browsers attach certificates to requests from any page, so the server treats "
+        "requests from pages of other sites as anonymous.",
+        name="client-cert-origin",
     )

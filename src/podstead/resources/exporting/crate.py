@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final
 from urllib.parse import quote
 
+from podstead.core.date_times import write_time
 from podstead.core.identifiers import (
     DESCRIPTION_SUFFIX,
     ResourcePath,
@@ -86,11 +86,11 @@ def _entities(  # noqa: PLR0917 - each is a part of the whole
         "@type": "Dataset",
         "name": f"The pod {pod.name}",
         "description": description(contents, changed),
-        "datePublished": _date(contents.modified_ms),
+        "datePublished": write_time(contents.modified_ms),
         "license": {"@id": _RIGHTS},
         "conformsTo": {"@id": SOLID_PROTOCOL},
         "identifier": pod.name,
-        "dateCreated": _date(pod.created_ms),
+        "dateCreated": write_time(pod.created_ms),
         "creator": {"@id": pod.owner},
         "publisher": {"@id": f"{contents.base_url}/"},
         "provider": {"@id": contents.issuer},
@@ -151,8 +151,8 @@ def _container(
         "@type": "Dataset",
         "name": each.name.rstrip("/").rpartition("/")[2],
         "url": url,
-        "dateCreated": _date(metadata.created_ms),
-        "dateModified": _date(last_modified_ms(metadata)),
+        "dateCreated": write_time(metadata.created_ms),
+        "dateModified": write_time(last_modified_ms(metadata)),
         "hasPart": [{"@id": iri_of(name)} for name in (*files, *members.get(each.name, ()))],
     }
     yield entity
@@ -195,8 +195,8 @@ def _file_facts(name: str, metadata: Metadata, hashes: Mapping[str, str]) -> dic
         "name": name.rpartition("/")[2],
         "encodingFormat": metadata.content_type,
         "contentSize": str(metadata.size_bytes),
-        "dateCreated": _date(metadata.created_ms),
-        "dateModified": _date(metadata.modified_ms),
+        "dateCreated": write_time(metadata.created_ms),
+        "dateModified": write_time(metadata.modified_ms),
         "sha256": hashes.get(name, NO_HASH),
     }
 
@@ -226,7 +226,7 @@ def _members(archived: Sequence[ArchivedResource]) -> Mapping[str, Sequence[str]
 
 def description(contents: PodContents, changed: Sequence[ResourcePath]) -> str:
     """A text that says what the archive contains and what it lacks."""
-    url, date = contents.url_of(contents.pod.root), _date(contents.modified_ms)
+    url, date = contents.url_of(contents.pod.root), write_time(contents.modified_ms)
     said = [f"The Solid pod {url} as of {date}: {_CONTAINED}. {_NOT_CONTAINED}."]
     if contents.bundles:
         said.append("Git repositories are contained as bundles, which git clone reads.")
@@ -298,7 +298,7 @@ def _row(name: str, content_type: str, size_bytes: int, modified_ms: int) -> byt
     return (
         f'<tr><td><a href="{escape(iri_of(name))}">{shown}</a></td>'
         f"<td>{escape(content_type)}</td>"
-        f"<td>{size_bytes:,}</td><td>{_date(modified_ms)[:10]}</td></tr>\n"
+        f"<td>{size_bytes:,}</td><td>{write_time(modified_ms)[:10]}</td></tr>\n"
     ).encode()
 
 
@@ -307,11 +307,6 @@ def iri_of(name: str) -> str:
     return "".join(
         quote(character, safe=_IRI_SAFE) if character.isascii() else character for character in name
     )
-
-
-def _date(unix_ms: int) -> str:
-    moment = datetime.fromtimestamp(unix_ms / 1000, tz=UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 _STYLE: Final = """\

@@ -16,7 +16,7 @@ names the source while the import is unfinished, and stored resources are skippe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from podstead.core.identifiers import (
@@ -33,7 +33,6 @@ from podstead.resources.importing.preparing import Preparation, Prepared
 from podstead.resources.importing.values import (
     ImportedResource,
     ImportReport,
-    ImportSource,
     ImportTarget,
     NotTaken,
     Progress,
@@ -66,12 +65,17 @@ class TreeImporter:
         self._max_body_bytes = max_body_bytes
 
     async def run(
-        self, target: ImportTarget, source: ImportSource, *, progress: Progress = lambda _: None
+        self,
+        target: ImportTarget,
+        resources: AsyncIterator[ImportedResource],
+        *,
+        progress: Progress = lambda _: None,
     ) -> ImportReport:
-        """Import all resources of the source.
+        """Import resources, which come in any order, without repetitions. Containers that are
+        missing are created empty.
 
         Raises Conflict if the pod exists and is not the unfinished import of this source,
-        QuotaExceeded, Overloaded, StorageError, and what the source raises. Resources imported
+        QuotaExceeded, Overloaded, StorageError, and what reading raises. Resources imported
         until then remain; a new pod stays closed until the import is run again and finishes.
         """
         report = ImportReport()
@@ -93,7 +97,7 @@ class TreeImporter:
         await writer.begin()
         described: list[ImportedResource] = []
         rules: list[ImportedResource] = []
-        async for resource in source.resources():
+        async for resource in resources:
             match _part(resource.path):
                 case Auxiliary.ACL:
                     rules.append(resource)

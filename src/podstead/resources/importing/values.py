@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -31,16 +31,6 @@ class ImportedResource(msgspec.Struct, frozen=True):
     created_ms: int | None = None
     modified_ms: int | None = None
     from_url: str | None = None
-
-
-class ImportSource(Protocol):
-    """Where resources come from."""
-
-    def resources(self) -> AsyncIterator[ImportedResource]:
-        """Every resource, in any order, without repetitions.
-
-        Containers that are missing are created empty.
-        """
 
 
 class ImportTarget(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Final, Protocol
 
@@ -133,13 +133,6 @@ def read_manifest(text: bytes) -> Manifest:
         return msgspec.convert(known, Manifest)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise BackupDamaged(f"{MANIFEST} is damaged") from error
-
-
-def time_as_text(unix_ms: int) -> str:
-    """A time as ``2026-11-21T05:30:00.123Z``."""
-    seconds, rest = divmod(unix_ms, 1000)
-    text = datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{text}.{rest:03}Z"
 
 
 OnFile = Callable[[FileRecord, Iterator[bytes]], None]

@@ -16,7 +16,8 @@ import psycopg
 from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.records import Entry, TokenRecord, TokenRevocation
+from podstead.storage.former_states import RENAME_ROOT, former_statements, rename_values
+from podstead.storage.records import Entry, MoveRows, TokenRecord, TokenRevocation
 from podstead.storage.schema import Row, SqlTable
 from podstead.storage.state import (
     MAX_DELETED_ACL_BYTES,
@@ -205,6 +206,8 @@ async def flush(connection: Connection, state: State) -> Cursor | None:
         await connection.execute(_PUT_DELETED_ACL, values)
     for storage in storages_of(state.deleted_acls):
         await connection.execute(_FORGET_DELETED_ACLS, (storage,))
+    for statement, row in former_statements(state.former, bodies_have_root=True):  # likewise
+        await connection.execute(statement.encode(), row)
     await _flush_bodies(connection, state)
     if state.taken_blobs:
         await connection.execute(_DELETE_STAGED, (state.taken_blobs,))
@@ -266,6 +269,10 @@ async def _flush_registries(connection: Connection, state: State) -> None:
     if state.rows:
         for statement, values in row_statements(state.rows):
             await connection.execute(statement.encode(), values)
+        for each in state.rows:
+            if isinstance(each, MoveRows):
+                values = rename_values(each.root, each.new_root)
+                await connection.execute(RENAME_ROOT.encode(), values)
 
 
 async def _flush_token(connection: Connection, token: TokenRecord | TokenRevocation) -> None:

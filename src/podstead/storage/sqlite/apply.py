@@ -12,7 +12,15 @@ import apsw
 from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.records import Entry, EntryId, RowRecord, TokenRecord, TokenRevocation
+from podstead.storage.former_states import RENAME_ROOT, former_statements, rename_values
+from podstead.storage.records import (
+    Entry,
+    EntryId,
+    MoveRows,
+    RowRecord,
+    TokenRecord,
+    TokenRevocation,
+)
 from podstead.storage.sqlite.statements import in_sqlite, insert_rows, run_in
 from podstead.storage.state import (
     MAX_DELETED_ACL_BYTES,
@@ -134,6 +142,8 @@ def flush(connection: apsw.Connection, state: State) -> None:
     insert_rows(connection, _INSERT_RESOURCES, resources, _REPLACE_RESOURCES)
     if state.deleted_acls:  # before the bodies, which the statement copies
         _store_deleted_acls(connection, state.deleted_acls)
+    for text, values in former_statements(state.former, bodies_have_root=False):  # likewise
+        connection.execute(in_sqlite(text), values)
     bodies, removed, copies = changed_bodies(state)
     if copies:
         bodies += _copy_bodies(connection, copies)
@@ -147,12 +157,8 @@ def flush(connection: apsw.Connection, state: State) -> None:
     if state.changes:
         insert_rows(connection, _INSERT_CHANGES, state.changes)
         connection.execute(_UPDATE_SEQUENCE, (state.sequence,))
-    for name in state.dropped_pods:
-        connection.execute(_DELETE_POD, (name,))
-    for pod in state.pods:
-        insert_rows(connection, _INSERT_PODS, [(folded(pod.name), *astuple(pod))])
-    for quota in state.quotas:
-        connection.execute(_SET_QUOTA, (quota.quota_bytes, folded(quota.name)))
+    if state.dropped_pods or state.pods or state.quotas:
+        _flush_pods(connection, state)
     for token in state.tokens:
         _flush_token(connection, token)
     if state.rows:
@@ -161,6 +167,15 @@ def flush(connection: apsw.Connection, state: State) -> None:
         entries, gone = changed_rows(state.changed_entries, state.entries)
         run_in(connection, _DELETE_ENTRIES, gone)
         insert_rows(connection, _INSERT_ENTRIES, entries, _REPLACE_ENTRIES)
+
+
+def _flush_pods(connection: apsw.Connection, state: State) -> None:
+    for name in state.dropped_pods:
+        connection.execute(_DELETE_POD, (name,))
+    for pod in state.pods:
+        insert_rows(connection, _INSERT_PODS, [(folded(pod.name), *astuple(pod))])
+    for quota in state.quotas:
+        connection.execute(_SET_QUOTA, (quota.quota_bytes, folded(quota.name)))
 
 
 def _store_deleted_acls(connection: apsw.Connection, deleted_acls: Sequence[DeletedAclRow]) -> None:
@@ -173,6 +188,10 @@ def _store_deleted_acls(connection: apsw.Connection, deleted_acls: Sequence[Dele
 def _flush_rows(connection: apsw.Connection, rows: Sequence[RowRecord]) -> None:
     for statement, values in row_statements(rows):
         connection.execute(in_sqlite(statement), values)
+    for each in rows:
+        if isinstance(each, MoveRows):
+            values = rename_values(each.root, each.new_root)
+            connection.execute(in_sqlite(RENAME_ROOT), values)
 
 
 def _copy_bodies(

@@ -472,7 +472,7 @@ class HomePage:
             "account/home.html",
             requests=requests,
             more_requests=len(notifications) > len(requests),
-            notices=shown_notices(await self.notices.of(person), Names(self.site.base_url)),
+            notices=shown_notices(await self.notices.on(page), Names(self.site.base_url)),
             pods=pods,
             changes=changes[:RECENT_CHANGES],
             shared=[

@@ -17,7 +17,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.resources.sharing.shared import SharedLists
 from podstead.wac.sharing.rules import Grantee
 from podstead.web.pages.addresses import share_url, shown_name
-from podstead.web.pages.request import Person
+from podstead.web.pages.request import PageRequest, Person
 
 DAY_MS: Final = 86_400_000
 SOON_MS: Final = 7 * DAY_MS
@@ -111,6 +111,15 @@ class Notices:
         shown = found[:MAX_SHOWN]
         self._remembered.put(person.web_id, (now_ms, shown), weight=len(shown) + 1)
         return shown
+
+    async def on(self, page: PageRequest) -> Sequence[AccessNotice]:
+        """Those of the person who is signed in, for a page that shows them; the badge of the page
+        is as new. Raises NotAuthenticated, StorageError."""
+        person = page.signed_in()
+        found = await self.of(person)
+        if person.pods:
+            page.waiting = page.waiting._replace(notices=await self.count(person))
+        return found
 
     async def count(self, person: Person) -> int:
         """How many of them are about an end, as of a minute ago at most: a reminder of what is not

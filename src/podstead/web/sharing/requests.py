@@ -279,7 +279,7 @@ class RequestsPage:
             views=shared_tabs(page, ASKED),
             requests=[await self._shown(person, request) for request in found],
             answers=[shown_answer(answer, self.names) for answer in answers],
-            notices=shown_notices(await self.notices.of(person), self.names),
+            notices=shown_notices(await self.notices.on(page), self.names),
         )
 
     async def count(self, person: Person) -> Waiting:

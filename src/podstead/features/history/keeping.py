@@ -1,0 +1,259 @@
+"""Which former states are kept, for how long, and within which room.
+
+Each write of a request keeps the states that it ends, without reading anything. What is kept for
+long enough is removed in the background, in small writes: where one of them is not committed, the
+next sweep finds the same again. What is removed follows from the stored rows and the time alone.
+
+Former states are not charged to the quota, so that deleting something never fails. They use what
+the quota leaves free: the oldest are removed while there is less. Between two sweeps, each worker
+counts what it writes to a storage, and looks for room when that is much; while it does, replaced
+states of this storage are not kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec.structs import replace
+
+from podstead.core.errors import ServerTrouble
+from podstead.core.identifiers import ACL_SUFFIX, ResourcePath, storage_root
+from podstead.core.identity import Identity
+from podstead.storage.capacity import PodQuotas
+from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
+from podstead.storage.quota import fixed_charge
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import AtVersion, KeepFormer, ResourceKind, Write
+from podstead.wac.effective import acl_paths
+from podstead.wac.modes import governed
+
+logger = logging.getLogger("podstead.history")
+
+DAY_MS: Final = 24 * 3600 * 1000
+MAX_VERSIONS: Final = 100
+"""How many versions of a document are kept at most."""
+LOOK_AFTER_BYTES: Final = 16 * 1024 * 1024
+"""After so much has been written to a storage, a worker looks whether there is room."""
+PAGE: Final = 500
+"""How many states are looked at before other requests run."""
+BATCH: Final = 100
+"""How many states one write removes."""
+
+_ROOTS: Final = "SELECT root FROM former_states WHERE root > %s ORDER BY root LIMIT 1"
+_BACKWARDS: Final = (
+    f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s"  # noqa: S608 - our columns
+    " AND (path, modified_ms, version) < (%s, %s, %s)"
+    " ORDER BY path DESC, modified_ms DESC, version DESC LIMIT %s"
+)
+_OLDEST: Final = (
+    f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s"  # noqa: S608 - our columns
+    " ORDER BY ended_ms, path, modified_ms, version LIMIT %s"
+)
+_AFTER_ALL: Final = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long former states are kept, in milliseconds; 0 for not at all."""
+
+    deleted_ms: int
+    versions_ms: int
+
+    @property
+    def deleted_days(self) -> int:
+        return self.deleted_ms // DAY_MS
+
+    def is_kept(self, state: FormerState, now_ms: int) -> bool:
+        """Whether a state is young enough."""
+        if state.kind == ResourceKind.ACL.value:
+            limit_ms = max(self.deleted_ms, self.versions_ms)
+        else:
+            limit_ms = self.deleted_ms if state.deleted else self.versions_ms
+        return state.ended_ms > now_ms - limit_ms
+
+
+class Thinning:
+    """Says of the states of a storage, in descending order, which are not kept any longer."""
+
+    def __init__(self, retention: Retention, now_ms: int) -> None:
+        self._retention = retention
+        self._now_ms = now_ms
+        self._begin("")
+
+    def _begin(self, path: str) -> None:
+        self._path = path
+        self._count = 0
+        self._day: int | None = None
+        self._is_gone = False
+
+    def drops(self, state: FormerState) -> bool:
+        """Whether the next state is to be removed."""
+        if state.path != self._path:
+            self._begin(state.path)
+        is_kept = self._retention.is_kept(state, self._now_ms)
+        if state.kind == ResourceKind.ACL.value:
+            return not is_kept
+        if state.deleted:
+            # With what was deleted, its versions leave the trash.
+            self._is_gone = self._is_gone or not is_kept
+            return self._is_gone
+        if self._is_gone or not is_kept:
+            return True
+        if state.ended_ms <= self._now_ms - DAY_MS:
+            day = state.ended_ms // DAY_MS
+            if day == self._day:
+                return True
+            self._day = day
+        self._count += 1
+        return self._count > MAX_VERSIONS
+
+
+def charge(state: FormerState) -> int:
+    """What a former state takes up."""
+    return state.size_bytes + fixed_charge(state.path)
+
+
+class Keeper:
+    """Lets writes keep former states, and removes those that are not kept any longer."""
+
+    def __init__(self, records: RecordStore, quotas: PodQuotas, retention: Retention) -> None:
+        self._records = records
+        self._store = records.store
+        self._quotas = quotas
+        self.retention = retention
+        self._written: Counter[ResourcePath] = Counter()
+        self._looking: dict[ResourcePath, asyncio.Task[None]] = {}
+
+    async def extended(self, agent: Identity | None, write: Write) -> Write:
+        """Add to a write what it keeps (:class:`WriteExtension`)."""
+        puts = write.puts
+        if len(puts) == 1 and not write.deletes:  # most writes
+            if puts[0].creates:
+                return write
+            paths = [puts[0].path]
+        else:
+            paths = [put.path for put in puts if not put.creates]
+            paths += write.deletes
+            if not paths:
+                return write
+        root = storage_root(paths[0])
+        replaced = self.retention.versions_ms > 0
+        if root is not None:
+            written = self._written[root]
+            for put in puts:
+                written += put.body.size_bytes
+            self._written[root] = written + 1024 * len(paths)
+            if written > LOOK_AFTER_BYTES:
+                replaced = replaced and root not in self._looking
+                self._look(root)
+        keeps = KeepFormer(
+            replaced,
+            self.retention.deleted_ms > 0,
+            None if agent is None else agent.iri,
+            None if agent is None else agent.client_id,
+            _rules_of(paths, write),
+        )
+        return replace(write, keeps=keeps)
+
+    def _look(self, root: ResourcePath) -> None:
+        if root not in self._looking:
+            task = asyncio.create_task(self._tidy_alone(root), name="podstead-history")
+            self._looking[root] = task
+
+    async def _tidy_alone(self, root: ResourcePath) -> None:
+        try:
+            await self.tidy(root)
+        except ServerTrouble:
+            logger.warning("Former states could not be removed; the next sweep will do it")
+        finally:
+            del self._written[root]
+            del self._looking[root]
+
+    async def stop(self) -> None:
+        """End what runs in the background."""
+        tasks = list(self._looking.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def sweep(self) -> None:
+        """Remove what is not kept any longer. Raises StorageError, Overloaded."""
+        self._written.clear()
+        root = ""
+        while found := await self._store.fetch(_ROOTS, root):
+            root = found[0][0]
+            await self.tidy(ResourcePath(root))
+
+    async def tidy(self, root: ResourcePath) -> None:
+        """The same in one storage. Raises StorageError, Overloaded."""
+        thinning = Thinning(self.retention, self._records.now_ms())
+        kept_bytes = 0
+        async for page in self._backwards(root):
+            surplus = []
+            for state in page:
+                if thinning.drops(state):
+                    surplus.append(state)
+                else:
+                    kept_bytes += charge(state)
+            await self.drop(surplus)
+        await self._make_room(root, kept_bytes)
+
+    async def drop(self, states: Sequence[FormerState]) -> None:
+        """Remove states, in their order. Raises StorageError, Overloaded."""
+        for start in range(0, len(states), BATCH):
+            await self._records.commit([each.drop for each in states[start : start + BATCH]])
+
+    async def _make_room(self, root: ResourcePath, kept_bytes: int) -> None:
+        quota_bytes = await self._quotas.of(root)
+        if not quota_bytes:
+            return
+        used_bytes = await self._store.used_bytes(root.strip("/"))
+        surplus_bytes = used_bytes + kept_bytes - quota_bytes
+        while surplus_bytes > 0:
+            rows = await self._store.fetch(_OLDEST, root, BATCH)
+            oldest = [former_state_of(row) for row in rows]
+            gone = []
+            for state in oldest:
+                if surplus_bytes > 0:
+                    gone.append(state)
+                    surplus_bytes -= charge(state)
+            await self.drop(gone)
+            if len(oldest) < BATCH:
+                return
+
+    async def _backwards(self, root: ResourcePath) -> AsyncIterator[Sequence[FormerState]]:
+        """The states of a storage in descending order."""
+        key: tuple[str, int, str] = (_AFTER_ALL, 0, "")
+        while rows := await self._store.fetch(_BACKWARDS, root, *key, PAGE):
+            page = [former_state_of(row) for row in rows]
+            yield page
+            last = page[-1]
+            key = last.path, last.modified_ms, last.version
+            await asyncio.sleep(0)
+
+
+def _rules_of(
+    paths: Sequence[ResourcePath], write: Write
+) -> tuple[tuple[ResourcePath, AtVersion], ...]:
+    """The ACL that governs each path before the write.
+
+    The decision about the write depends on it, and is among its preconditions.
+    """
+    acls = {}
+    for each in write.preconditions:
+        if type(each) is AtVersion and each.path.endswith(ACL_SUFFIX):
+            acls[each.path] = each
+    found = []
+    for path in paths:
+        place = governed(path)
+        if not place.is_acl:
+            for acl in acl_paths(place.subject):
+                if acl in acls:
+                    found.append((path, acls[acl]))
+                    break
+    return tuple(found)

@@ -1,0 +1,127 @@
+"""Reads former states, for agents who may read the resource now and could read it then.
+
+Now, the rules at its address decide, with all restrictions, such as the limits of an application;
+where nothing is left, those of the container above it do. Then, the ACL decided that governed the
+resource at the end of the state: each state names that ACL and its version, which is either still
+stored or kept as a former state itself. If it is gone, nobody could read the state. Without the
+second condition, somebody to whom a document is shown today would see what its owner had removed
+before; without the first, a person would keep what was taken away from them.
+
+Rules that name groups do not count then, since nobody knows who was a member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.errors import NotFound
+from podstead.core.identifiers import ResourcePath, is_container, storage_root, subject_of
+from podstead.core.identity import Identity
+from podstead.features.history.keeping import Retention
+from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
+from podstead.storage.open_body import OpenBody, whole_body
+from podstead.storage.protocol import Snapshot
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import Metadata, ResourceKind
+from podstead.wac.effective import acl_paths
+from podstead.wac.gate import Gate
+from podstead.wac.modes import Mode, any_member, governed
+
+_SELECT: Final = f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s AND"  # noqa: S608
+
+
+class _RulesOfThen:
+    """Implements DocumentSource with one ACL, which is stored or kept as a former state."""
+
+    def __init__(self, records: RecordStore, acl: Metadata, kept: FormerState | None) -> None:
+        self._store = records.store
+        self.acl = acl
+        self._kept = kept
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
+        return {path: self.acl if path == self.acl.path else None for path in paths}
+
+    async def open_body(self, metadata: Metadata) -> OpenBody | None:
+        if self._kept is None:
+            return await self._store.open_body(metadata)
+        return await self._store.open_former(self._kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The former states of all resources."""
+
+    records: RecordStore
+    gate: Gate
+    retention: Retention
+
+    async def select(
+        self, root: ResourcePath, condition: str, *values: object
+    ) -> list[FormerState]:
+        """States of a storage, with the end of a SELECT, that are not older than what is kept.
+        Raises StorageError."""
+        rows = await self.records.store.fetch(f"{_SELECT} {condition}", root, *values)
+        now_ms = self.records.now_ms()
+        states = map(former_state_of, rows)
+        return [each for each in states if self.retention.is_kept(each, now_ms)]
+
+    async def may(
+        self, agent: Identity | None, origin: str | None, state: FormerState, *needed: Mode
+    ) -> bool:
+        """Whether the agent has the modes on the resource of a state, and had them then."""
+        grant, _ = await self.gate.current_grant(agent, origin, state.path)
+        if not all(map(grant.allows, needed)):
+            return False
+        return await self.could(agent, origin, state, *needed)
+
+    async def could(
+        self, agent: Identity | None, origin: str | None, state: FormerState, *needed: Mode
+    ) -> bool:
+        """Whether the agent had the modes on the resource at the end of a state."""
+        rules = await self._rules_of(state)
+        if rules is None:
+            return False
+        subject = _subject(state, rules.acl.path)
+        snapshot: dict[ResourcePath, Metadata | None] = dict.fromkeys(acl_paths(subject))
+        snapshot[rules.acl.path] = rules.acl
+        gate = self.gate.of_past(rules, at_ms=state.ended_ms)
+        grant = await gate.grant(agent, origin, subject, snapshot)
+        return all(map(grant.allows, needed))
+
+    async def open(self, state: FormerState) -> OpenBody:
+        """The body of a state. Raises NotFound if it is no longer kept, StorageError."""
+        body = await self.records.store.open_former(state)
+        if body is None:
+            raise NotFound
+        return body
+
+    async def content(self, state: FormerState) -> bytes:
+        """The whole body, which the caller knows to be small enough. Raises as :meth:`open`."""
+        return await whole_body(await self.open(state))
+
+    async def _rules_of(self, state: FormerState) -> _RulesOfThen | None:
+        acl, version = state.acl, state.acl_version
+        if acl is None or version is None:
+            return None
+        current = (await self.records.store.read_metadata([acl]))[acl]
+        if current is not None and current.version == version:
+            return _RulesOfThen(self.records, current, None)
+        root = storage_root(acl)
+        if root is None:
+            return None
+        condition = "path = %s AND version = %s AND kind = %s"
+        kept: Sequence[FormerState] = await self.select(
+            root, condition, acl, version, ResourceKind.ACL.value
+        )
+        return _RulesOfThen(self.records, kept[0].metadata, kept[0]) if kept else None
+
+
+def _subject(state: FormerState, acl: ResourcePath) -> ResourcePath:
+    """A path that the ACL governs as it did the resource, which may have been moved since."""
+    subject = governed(state.path).subject
+    if acl in acl_paths(subject):
+        return subject
+    place = subject_of(acl)
+    return any_member(place) if is_container(place) else place
