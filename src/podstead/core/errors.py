@@ -127,11 +127,11 @@ class AccessDenied(RequestRefused):
 
 class InsufficientScope(AccessDenied):
     """The agent has the required mode, but the credentials were given for less (RFC 6750 section
-    3.1). ``asks_at`` is the page on which the person can allow it."""
+    3.1). ``asks_at`` is the page on which the person can allow it; ``None`` if nobody can."""
 
     known_text = "insufficient_scope"
 
-    def __init__(self, message: str, *, scheme: str, asks_at: str) -> None:
+    def __init__(self, message: str, *, scheme: str, asks_at: str | None = None) -> None:
         super().__init__(message)
         self.scheme = scheme
         self.asks_at = asks_at

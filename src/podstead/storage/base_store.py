@@ -156,6 +156,9 @@ class EngineEphemeral(Protocol):
     async def wait_s(self, bucket: str, rate: BucketRate, *, now_ms: int) -> int | None:
         """What :meth:`take` would return, without taking a token."""
 
+    async def give_back(self, bucket: str, per_s: float) -> None:
+        """Return a token that was taken."""
+
     async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
         """Record a use; False if the key was used before."""
 
@@ -378,6 +381,9 @@ class BaseStore(ABC):
         self, key: str, *, capacity: int, per_s: float, now_ms: int
     ) -> Coroutine[Any, Any, int | None]:
         return self._use().ephemeral.wait_s(key, BucketRate(capacity, per_s), now_ms=now_ms)
+
+    def give_back(self, key: str, *, per_s: float) -> Coroutine[Any, Any, None]:
+        return self._use().ephemeral.give_back(key, per_s)
 
     def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> Coroutine[Any, Any, bool]:
         return self._use().ephemeral.use_once(key, until_ms=until_ms, now_ms=now_ms)

@@ -341,6 +341,9 @@ class RateCounters(Protocol):
     async def wait_s(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
         """What :meth:`take` would return, without taking a token."""
 
+    async def give_back(self, key: str, *, per_s: float) -> None:
+        """Return a token that was taken from the bucket. Raises StorageError, Overloaded."""
+
 
 class ReplayCache(Protocol):
     """Remembers what may be used only once, such as DPoP proofs; shared by all workers (A-104).

@@ -7,9 +7,10 @@ Every other path is that of a resource, and resources have one gate (``wac.gate`
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from inspect import getmembers, isfunction
 from typing import Any, Final, Protocol, TypeVar
 
@@ -123,13 +124,23 @@ def declared_routes(*objects: object) -> Iterator[DeclaredRoute]:
     found: dict[str, DeclaredRoute] = {}
     for each in objects:
         below = getattr(each, "below", "")
-        for name, function in getmembers(type(each), isfunction):
-            for declared_path, methods, options in vars(function).get(_DECLARED, ()):
-                path = below + declared_path
-                declared = found.setdefault(path, DeclaredRoute(path, {}, {}))
-                declared.handlers.update(dict.fromkeys(methods, getattr(each, name)))
-                declared.options.update(options)
+        declarations = _declarations(type(each))  # type: ignore[arg-type]  # classes are hashable
+        for name, declared_path, methods, options in declarations:
+            path = below + declared_path
+            declared = found.setdefault(path, DeclaredRoute(path, {}, {}))
+            declared.handlers.update(dict.fromkeys(methods, getattr(each, name)))
+            declared.options.update(options)
     return iter(found.values())
+
+
+@cache
+def _declarations(kind: type) -> Sequence[tuple[str, str, Sequence[str], Mapping[str, Any]]]:
+    """What the methods of a class declare: their names, with path, methods and options."""
+    return [
+        (name, *declaration)
+        for name, function in getmembers(kind, isfunction)
+        for declaration in vars(function).get(_DECLARED, ())
+    ]
 
 
 def plain_routes(*endpoints: object) -> tuple[Route, ...]:

@@ -131,15 +131,21 @@ class Keeper:
 
     async def extended(self, agent: Identity | None, write: Write) -> Write:
         """Add to a write what it keeps (:class:`WriteExtension`)."""
-        paths = [put.path for put in write.puts if not put.creates]
-        paths += write.deletes
-        if not paths:
-            return write
+        puts = write.puts
+        if len(puts) == 1 and not write.deletes:  # most writes
+            if puts[0].creates:
+                return write
+            paths = [puts[0].path]
+        else:
+            paths = [put.path for put in puts if not put.creates]
+            paths += write.deletes
+            if not paths:
+                return write
         root = storage_root(paths[0])
         replaced = self.retention.versions_ms > 0
         if root is not None:
             written = self._written[root]
-            for put in write.puts:
+            for put in puts:
                 written += put.body.size_bytes
             self._written[root] = written + 1024 * len(paths)
             if written > LOOK_AFTER_BYTES:
@@ -238,18 +244,16 @@ def _rules_of(
 
     The decision about the write depends on it, and is among its preconditions.
     """
-    acls = {
-        each.path: each
-        for each in write.preconditions
-        if isinstance(each, AtVersion) and each.path.endswith(ACL_SUFFIX)
-    }
+    acls = {}
+    for each in write.preconditions:
+        if type(each) is AtVersion and each.path.endswith(ACL_SUFFIX):
+            acls[each.path] = each
     found = []
     for path in paths:
         place = governed(path)
-        if place.is_acl:
-            continue
-        for acl in acl_paths(place.subject):
-            if acl in acls:
-                found.append((path, acls[acl]))
-                break
+        if not place.is_acl:
+            for acl in acl_paths(place.subject):
+                if acl in acls:
+                    found.append((path, acls[acl]))
+                    break
     return tuple(found)

@@ -128,19 +128,20 @@ class CodeStep:
             address=source.network,
             device=None if device is None else f"second factor {device}",
         )
-        await self.attempts.check(attempt)
-        try:
+
+        async def compare() -> None:
             if not recovery:
                 await self.two_factors.use_code(account, typed)
             elif stored.value.by_recovery:
                 raise WrongCode
             else:
                 await self.two_factors.use_recovery_code(account, typed, source)
+
+        try:
+            await self.attempts.counted(attempt, compare)
         except WrongCode:
-            await self.attempts.failed(attempt)
             await self._failed(stored, source)
             raise
-        await self.attempts.succeeded(attempt)
         await self.end(stored)
         return stored.value, account
 
