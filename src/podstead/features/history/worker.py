@@ -24,6 +24,8 @@ from podstead.features.history.memento import TIMEGATE, TIMEMAP, MementoEndpoint
 from podstead.features.history.pages import TRASH, TrashPage
 from podstead.features.history.past import Past
 from podstead.features.history.trash import Item, Trash
+from podstead.features.history.undo import Undo
+from podstead.features.history.undo_page import UndoPage
 from podstead.features.history.version_pages import VersionPages
 from podstead.storage.record_store import Lease, RecordStore
 from podstead.web.forms import only, read_query
@@ -177,9 +179,10 @@ class HistoryInWorker(WorkerFeature):
         sections = [each.sharing_section for each in services.features if each.sharing_section]
         names = SectionNames(sections)
         trash, versions = TrashPage(site, self._trash, names), self._versions
+        undo = UndoPage(site, Undo(self._past, self._trash), names)
         if self._retention.versions_ms == 0:
-            return (trash,)
-        return trash, VersionPages(site, versions, services.documents, names)
+            return trash, undo
+        return trash, undo, VersionPages(site, versions, services.documents, names)
 
     async def stop(self) -> None:
         await self._keeper.stop()
