@@ -155,7 +155,7 @@ def _output(manifest: Manifest, done: str) -> Output:
     lines = [
         (
             f"{done}: {counted(counts.pods, 'pod')}, {counted(counts.resources, 'resource')}, "
-            f"{counted(counts.repositories, 'git repository')}."
+            f"{counted(counts.repositories, 'repository')}."
         ),
         f"It contains every write that was acknowledged before {manifest.moment}.",
     ]
