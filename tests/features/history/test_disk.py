@@ -40,7 +40,7 @@ async def test_the_storage_with_most_former_states_makes_room_first(
     monkeypatch.setattr(disk_space, "read_disk_usage", usage)
     await put(server.alice, "/alice/private/new", "n")
     assert await items(server.alice) == []
-    assert [each["path"] for each in await items(server.bob, "/bob/")] == ["/bob/private/small"]
+    assert [each["size"] for each in await items(server.bob, "/bob/")] == [100_000]
 
 
 @pytest.mark.embedded
