@@ -1,6 +1,7 @@
 """The errors that Podstead raises, by whose fault they are.
 
     PodsteadError
+    ├── StartRefused                    the operator must change something before a start
     ├── RequestRefused                  the sender's request cannot be honoured as it stands
     │   ├── BadRequest                  malformed target, header, body or missing Content-Type
     │   ├── NotAuthenticated            credentials absent or not valid
@@ -71,6 +72,14 @@ class PodsteadError(Exception):
         self.parameters = parameters
         if known_text is not None:
             self.known_text = known_text
+
+
+class StartRefused(PodsteadError):
+    """The operator must change something first: a setting, the port or the data root.
+
+    ``str()`` is a message that says what is wrong and how to correct it. The command exits with
+    code 2.
+    """
 
 
 class RequestRefused(PodsteadError):

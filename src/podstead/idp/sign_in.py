@@ -152,21 +152,14 @@ class Turns(Protocol):
         """Wait for a turn, which lasts until the context is left."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attempts:
     """Counts failures, and refuses attempts that must wait."""
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        limits: FailureLimits,
-        audit: Audit,
-        turns: Turns,
-    ) -> None:
-        self._records = records
-        self._limits = limits
-        self._audit = audit
-        self._turns = turns
+    records: RecordStore
+    limits: FailureLimits
+    audit: Audit
+    turns: Turns
 
     async def counted(
         self, attempt: Attempt, compare: Callable[[], Awaitable[Compared]]
@@ -174,13 +167,13 @@ class Attempts:
         """The result of ``compare``. The attempt counts as a failure while it runs, and for good if
         it raises; otherwise, the consecutive failures end. Raises RateLimited, before anything is
         compared, and what ``compare`` raises."""
-        if self._turns.count(attempt.subject) >= MAX_WAITING:
+        if self.turns.count(attempt.subject) >= MAX_WAITING:
             raise RateLimited(retry_after_s=1)
-        async with self._turns.take(attempt.subject):
+        async with self.turns.take(attempt.subject):
             taken: list[tuple[str, int]] = []
             try:
                 for bucket, capacity in self._buckets(attempt):
-                    wait_s = await self._records.take(bucket, capacity=capacity, period_s=_MINUTE_S)
+                    wait_s = await self.records.take(bucket, capacity=capacity, period_s=_MINUTE_S)
                     if wait_s is not None:
                         raise RateLimited(retry_after_s=wait_s)
                     taken.append((bucket, capacity))
@@ -192,7 +185,7 @@ class Attempts:
                 result = await compare()
             except Exception:
                 if noted.paused_until_s > before.paused_until_s:
-                    self._audit.note(AuditEvent.SIGN_IN_PAUSED, account_id=attempt.account_id)
+                    self.audit.note(AuditEvent.SIGN_IN_PAUSED, account_id=attempt.account_id)
                 raise
             await self._give_back(taken)
             await self._forgive(attempt, before, noted)
@@ -200,21 +193,21 @@ class Attempts:
 
     async def _give_back(self, taken: Sequence[tuple[str, int]]) -> None:
         for bucket, capacity in taken:
-            await self._records.store.give_back(bucket, per_s=capacity / _MINUTE_S)
+            await self.records.store.give_back(bucket, per_s=capacity / _MINUTE_S)
 
     async def _note(self, attempt: Attempt) -> tuple[Failures, Failures]:
         """Record a failure: what there was before, and what there is with it."""
-        if not self._limits.in_a_row and not self._limits.per_hour:
+        if not self.limits.in_a_row and not self.limits.per_hour:
             return NONE_YET, NONE_YET
 
         async def compute() -> Changes[tuple[Failures, Failures]]:
-            now_ms = self._records.now_ms()
-            stored = await self._records.read(FAILURES, attempt.subject)
+            now_ms = self.records.now_ms()
+            stored = await self.records.read(FAILURES, attempt.subject)
             before = NONE_YET if stored is None else stored.value
-            wait_s = seconds_to_wait(before, self._limits, now_s=now_ms // 1000)
+            wait_s = seconds_to_wait(before, self.limits, now_s=now_ms // 1000)
             if wait_s:
                 raise RateLimited(retry_after_s=wait_s)
-            noted = after_failure(before, self._limits, now_s=now_ms // 1000)
+            noted = after_failure(before, self.limits, now_s=now_ms // 1000)
             record = FAILURES.put(
                 attempt.subject,
                 noted,
@@ -225,7 +218,7 @@ class Attempts:
             return Changes((before, noted), [record], [unchanged])
 
         try:
-            return await self._records.transact(compute, attempts=_WRITE_ATTEMPTS)
+            return await self.records.transact(compute, attempts=_WRITE_ATTEMPTS)
         except Contention as contention:
             # Too many fail at once for this one to be recorded: treat it as not made.
             raise RateLimited(retry_after_s=1) from contention
@@ -234,7 +227,7 @@ class Attempts:
         """Take back the failure that was noted, and reset the count of consecutive failures."""
 
         async def compute() -> Changes[None]:
-            stored = await self._records.read(FAILURES, attempt.subject)
+            stored = await self.records.read(FAILURES, attempt.subject)
             if stored is None:
                 return Changes(None)
             left = before
@@ -248,12 +241,12 @@ class Attempts:
             return Changes(None, [record], [stored.unchanged])
 
         with suppress(Contention):  # it is then a failure too many, which the next success ends
-            await self._records.transact(compute, attempts=_WRITE_ATTEMPTS)
+            await self.records.transact(compute, attempts=_WRITE_ATTEMPTS)
 
     def _buckets(self, attempt: Attempt) -> list[tuple[str, int]]:
         if attempt.address is None:
             return []
-        limits = self._limits
+        limits = self.limits
         buckets = [
             (f"sign-in:{attempt.address}:{attempt.subject}", limits.per_minute_of_account),
             (f"sign-in:{attempt.address}", limits.per_minute),
@@ -369,25 +362,16 @@ class SignedIn:
         return self.stored.value
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PasswordSignIn:
     """Compares passwords, within the limits."""
 
-    def __init__(
-        self,
-        *,
-        accounts: Accounts,
-        passwords: PasswordHasher,
-        attempts: Attempts,
-        known_browsers: KnownBrowsers,
-        audit: Audit,
-        clock: Clock,
-    ) -> None:
-        self._accounts = accounts
-        self._passwords = passwords
-        self._attempts = attempts
-        self._known_browsers = known_browsers
-        self._audit = audit
-        self._clock = clock
+    accounts: Accounts
+    passwords: PasswordHasher
+    attempts: Attempts
+    known_browsers: KnownBrowsers
+    audit: Audit
+    clock: Clock
 
     async def verify(
         self,
@@ -407,16 +391,16 @@ class PasswordSignIn:
         """
         found = None
         if len(login) <= MAX_EMAIL_CHARACTERS:
-            found = await self._accounts.find(login)
+            found = await self.accounts.find(login)
         device = self._device(found, marks, session)
         attempt = attempt_at(login, found, address=address, device=device)
-        account, typed, verdict = await self._attempts.counted(
+        account, typed, verdict = await self.attempts.counted(
             attempt, lambda: self._compare(found, password, address)
         )
         signed_in = await self._still_so(account)
         if verdict is PasswordCheck.RIGHT_BUT_OUTDATED:
             signed_in = await self._rehashed(signed_in, typed, address)
-        self._audit.note(noted_as, account_id=attempt.account_id, factor="password")
+        self.audit.note(noted_as, account_id=attempt.account_id, factor="password")
         return signed_in
 
     async def _compare(
@@ -425,10 +409,10 @@ class PasswordSignIn:
         """The account and its password in normalized form. Raises SignInFailed."""
         typed = normalized_password(password)
         password_hash = None if found is None or typed is None else found.value.password_hash
-        verdict = await self._passwords.verify(password_hash, typed or "", network=address)
+        verdict = await self.passwords.verify(password_hash, typed or "", network=address)
         if found is None or typed is None or verdict is PasswordCheck.WRONG:
             account_id = None if found is None else found.value.account_id
-            self._audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor="password")
+            self.audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor="password")
             raise SignInFailed
         return found, typed, verdict
 
@@ -440,12 +424,12 @@ class PasswordSignIn:
             return None
         if session is not None and session.account_id == found.value.account_id:
             return session.public_id
-        return self._known_browsers.device(marks, found.value)
+        return self.known_browsers.device(marks, found.value)
 
     async def _still_so(self, found: Versioned[Account]) -> SignedIn:
         """The account as it is after the comparison of the password, which takes a while."""
-        now_s = self._clock.now_ms() // 1000
-        stored = await self._accounts.read(found.value.account_id)
+        now_s = self.clock.now_ms() // 1000
+        stored = await self.accounts.read(found.value.account_id)
         if stored is None or stored.value.password_hash != found.value.password_hash:
             raise SignInFailed
         if stored.value.disabled:
@@ -453,8 +437,8 @@ class PasswordSignIn:
         return SignedIn(stored, issue_time_s(stored.value, now_s))
 
     async def _rehashed(self, signed_in: SignedIn, password: str, network: str) -> SignedIn:
-        await self._accounts.rehash(signed_in.stored, password, network=network)
-        stored = await self._accounts.read(signed_in.account.account_id)
+        await self.accounts.rehash(signed_in.stored, password, network=network)
+        stored = await self.accounts.read(signed_in.account.account_id)
         if stored is None or stored.value.disabled:
             raise SignInFailed
         return SignedIn(stored, signed_in.at_s)
