@@ -188,7 +188,7 @@ class MailHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FeatureFinding:
     """What a feature says about its health, in English; ``remedy`` may be empty."""
 
     check: str
@@ -216,7 +216,7 @@ class Health:
     slow: Sequence[SlowRequest]
     mail: MailHealth | None
     """``None`` if the server sends no mail."""
-    findings: Sequence[Finding]
+    findings: Sequence[FeatureFinding]
     """Those of the features."""
 
     @property
