@@ -47,13 +47,7 @@ from podstead.idp.token_issuing import (
     personal_claims,
     userinfo_url,
 )
-from podstead.jose.tokens import (
-    CompactToken,
-    InvalidJose,
-    claim_text,
-    read_token,
-    verify_signature,
-)
+from podstead.jose.tokens import CompactToken, InvalidJose, claim_text, read_token, verify_signature
 from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
 
 

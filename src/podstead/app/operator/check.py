@@ -19,12 +19,7 @@ import msgspec
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.app.adapters.engine import key_storage, layout_of
-from podstead.app.adapters.keys import (
-    PROVIDER,
-    check_token_key,
-    load_token_keys,
-    read_all_keys,
-)
+from podstead.app.adapters.keys import PROVIDER, check_token_key, load_token_keys, read_all_keys
 from podstead.app.adapters.provider_keys import decode_key
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.adapters.system import SystemClock, SystemRandomness

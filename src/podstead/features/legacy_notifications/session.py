@@ -34,22 +34,14 @@ from podstead.features.legacy_notifications.protocol import (
     Say,
     Subscribe,
 )
-from podstead.notifications.deliveries import (
-    QueueItem,
-    SubscriberQueue,
-    Watch,
-    WatchEnded,
-)
+from podstead.notifications.deliveries import QueueItem, SubscriberQueue, Watch, WatchEnded
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub
 from podstead.notifications.messages import Notification
 from podstead.notifications.readers import Subscriber
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.limits import address_key
-from podstead.web.websocket import (
-    SocketClosed,
-    WebSocket,
-)
+from podstead.web.websocket import SocketClosed, WebSocket
 
 logger = logging.getLogger("podstead.web")
 

@@ -9,13 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from podstead.core.errors import (
-    BadRequest,
-    BodyTimeout,
-    ChecksumMismatch,
-    Conflict,
-    PodsteadError,
-)
+from podstead.core.errors import BadRequest, BodyTimeout, ChecksumMismatch, Conflict, PodsteadError
 from podstead.core.identifiers import storage_root
 from podstead.core.identity import Identity
 from podstead.core.operation import RequestBody

@@ -27,12 +27,7 @@ from podstead.features.watch.receiving import (
     ResumePoint,
 )
 from podstead.features.watch.server import Interrupted, NotServed, Server, WatchError
-from podstead.features.watch.subscribing import (
-    RemoteChannel,
-    SubscriptionClient,
-    Topic,
-    check,
-)
+from podstead.features.watch.subscribing import RemoteChannel, SubscriptionClient, Topic, check
 from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import Guard, SystemResolver

@@ -31,12 +31,7 @@ from podstead.core.errors import (
     NotFound,
     RequestRefused,
 )
-from podstead.core.identifiers import (
-    DESCRIPTION_SUFFIX,
-    ResourcePath,
-    is_container,
-    parse_path,
-)
+from podstead.core.identifiers import DESCRIPTION_SUFFIX, ResourcePath, is_container, parse_path
 from podstead.resources.exporting.crate import MANIFEST
 from podstead.resources.importing.crate_reader import Malformed, graph_entities
 from podstead.resources.importing.values import ImportedResource, NotTaken

@@ -13,13 +13,7 @@ from typing import Final, Protocol
 
 from podstead.core import vocab
 from podstead.core.caches import BoundedCache
-from podstead.core.errors import (
-    Conflict,
-    NotAuthenticated,
-    NotFound,
-    RateLimited,
-    RequestRefused,
-)
+from podstead.core.errors import Conflict, NotAuthenticated, NotFound, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, storage_root
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD

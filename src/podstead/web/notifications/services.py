@@ -35,10 +35,7 @@ from podstead.notifications.readers import Readers, Subscriber
 from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.storage.protocol import ChangeLog
-from podstead.web.description_endpoints import (
-    GeneratedDocument,
-    generated_document,
-)
+from podstead.web.description_endpoints import GeneratedDocument, generated_document
 from podstead.web.forms import MAX_JSON_BYTES, json_object
 from podstead.web.limits import network_key
 from podstead.web.request import Request
