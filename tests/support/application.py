@@ -85,7 +85,7 @@ class Start(Protocol):
 def running(
     settings: Settings, *, clock: Clock | None = None, randomness: Randomness | None = None
 ) -> _Running:
-    passwords = Argon2Passwords(CHEAP) if settings.idp else None
+    passwords = Argon2Passwords(CHEAP)
     return _Running(
         build_application(settings, clock=clock, randomness=randomness, passwords=passwords)
     )
