@@ -23,7 +23,7 @@ from tests.support.engine import new_store
 from tests.support.rdf import JSON_LD, TURTLE, triples
 from tests.support.server import ServerProcess
 
-ACCESS = "urn:podstead:access#"
+ACCESS = "urn:uuid:83c6a852-1ff7-4d9b-acde-c873bc613aee#"
 
 
 @pytest.mark.parametrize("name", ["doc.ttl", "doc", "inner/", "deep/inner/", "with%20space"])

@@ -18,11 +18,11 @@ from tests.support.token_world import DOC, URL, World, prepared
 NOTES_APP = "https://notes.example/id"
 PHOTO_APP = "https://photos.example/id"
 PREFIXES = (
-    "@prefix access: <urn:podstead:access#>.\n"
+    "@prefix access: <urn:uuid:83c6a852-1ff7-4d9b-acde-c873bc613aee#>.\n"
     "@prefix xsd: <http://www.w3.org/2001/XMLSchema#>.\n"
     "@prefix vcard: <http://www.w3.org/2006/vcard/ns#>.\n"
 )
-IGNORED = 'rel="urn:podstead:access#ignoredCondition"'
+IGNORED = 'rel="urn:uuid:83c6a852-1ff7-4d9b-acde-c873bc613aee#ignoredCondition"'
 
 
 @pytest.fixture
@@ -195,6 +195,43 @@ async def test_the_types_are_announced_on_acls_alone(world: World) -> None:
         for target, announced in ((f"{DOC}.acl", 3), (DOC, 0)):
             link = " ".join((await alice.request(method, target)).header_lines("link"))
             assert link.count('rel="http://www.w3.org/ns/auth/acl#condition"') == announced
+
+
+async def test_conditions_with_names_are_written_and_removed_by_patches(
+    world: World, friend: str
+) -> None:
+    """As libraries do that say changes without blank nodes: in both formats."""
+    acl, server, base = f"{DOC}.acl", world.server, f"{URL}.acl"
+    await rules(world, "acl:agentClass acl:AuthenticatedAgent", client(PHOTO_APP))
+    named = "acl:condition <#condition>. <#condition> a acl:ClientCondition; acl:client"
+    patch = (
+        f"{PREFIXES}@prefix acl: <http://www.w3.org/ns/auth/acl#>. "
+        "<> a <http://www.w3.org/ns/solid/terms#InsertDeletePatch>; "
+        "<http://www.w3.org/ns/solid/terms#inserts> { <#new> a acl:Authorization; "
+        f"acl:agent <{friend}>; acl:accessTo <{URL}>; acl:mode acl:Read; "
+        f"{named} <{NOTES_APP}>. }}."
+    )
+    assert (await server.alice.request(
+        "PATCH", acl, headers={"Content-Type": "text/n3"}, body=patch.encode()
+    )).status == 204  # fmt: skip
+    notes, other = through(world, friend, NOTES_APP), through(world, friend, "https://x.example/id")
+    assert [(await world.get(each)).status for each in (notes, other)] == [200, 403]
+    condition = f"<{base}#condition> <http://www.w3.org/ns/auth/acl#client>"
+    link = f"<{base}#new> <http://www.w3.org/ns/auth/acl#condition> <{base}#condition>"
+    for update, expected in (
+        (f"DELETE DATA {{ {condition} <{NOTES_APP}> }}", [403, 403]),
+        (f"INSERT DATA {{ {condition} <https://x.example/id> }}", [403, 200]),
+        (f"DELETE DATA {{ {link} }}", [200, 200]),
+        (f"INSERT DATA {{ {link} }}", [403, 200]),
+    ):
+        answer = await server.alice.request(
+            "PATCH",
+            acl,
+            headers={"Content-Type": "application/sparql-update"},
+            body=update.encode(),
+        )
+        assert answer.status in {200, 204}, answer.text
+        assert [(await world.get(each)).status for each in (notes, other)] == expected
 
 
 async def test_a_write_says_which_conditions_are_ignored(world: World) -> None:

@@ -15,7 +15,7 @@ from podstead.idp import challenges as module
 from podstead.idp.challenges import ChallengeInvalid, Challenges
 from podstead.idp.passwords import PasswordCheck
 from podstead.idp.records import Challenge
-from podstead.idp.sign_in import FailureLimits, SignInFailed, attempt_at
+from podstead.idp.sign_in import FailureLimits, SignInFailed
 from podstead.storage.record_store import RecordKind
 from podstead.storage.records import Entry, EntryId
 from tests.support.accounts import ADDRESS, BASE, CHEAP, Office, office, password_of
@@ -241,24 +241,66 @@ async def test_guesses_sent_at_once_are_answered_no_more_than_others(tmp_path: P
         assert all(answer == "wrong" or isinstance(answer, int) for answer in answers[:-1])
 
 
-async def test_a_right_guess_among_many_concurrent_ones_is_not_revealed_either(
-    tmp_path: Path,
-) -> None:
-    """A-181: others use the limit up while it is compared."""
+@pytest.mark.parametrize("limits", [FailureLimits(), UNLIMITED_IN_A_ROW])
+async def test_a_guess_counts_before_it_is_compared(tmp_path: Path, limits: FailureLimits) -> None:
+    """A-181: at two workers, where each comparison lasts until nothing else happens any more."""
 
-    class Crowded(Counting):
+    class Slow(Counting):
         async def verify(
             self, password_hash: str | None, password: str, *, network: str
         ) -> PasswordCheck:
-            if password == password_of("alice"):
-                for _ in range(10):
-                    await desk.services.sign_in._attempts.failed(attempt)
-            return await super().verify(password_hash, password, network=network)
+            verdict = await super().verify(password_hash, password, network=network)
+            await asyncio.sleep(0.05)
+            return verdict
 
-    async with office(tmp_path / "root", passwords=Crowded(), limits=UNLIMITED_IN_A_ROW) as desk:
-        account = await desk.new_account()
-        attempt = attempt_at("alice", account, address=ADDRESS)
-        assert await right(desk) == 6
+    slow, allowed = Slow(), limits.in_a_row or limits.per_minute_of_account
+    async with (
+        office(tmp_path / "root", passwords=slow, limits=limits) as one,
+        office(tmp_path / "root", passwords=slow, limits=limits) as other,
+    ):
+        await one.new_account()
+        other.clock = one.clock
+        guesses = [outcome((one, other)[index % 2], f"guess {index}") for index in range(30)]
+        answers = await asyncio.gather(*guesses, right(one), right(other))
+        assert answers.count("wrong") == len(slow.compared) == allowed
+        assert answers.count("in") == 0
+
+
+async def test_right_passwords_sent_at_once_are_not_refused(tmp_path: Path) -> None:
+    """A-181: more of them than may fail."""
+    async with office(tmp_path / "root") as one, office(tmp_path / "root") as other:
+        await one.new_account()
+        for _ in range(2):
+            attempts = [right((one, other)[index % 2]) for index in range(20)]
+            assert await asyncio.gather(*attempts) == ["in"] * 20
+        assert [await outcome(one) for _ in range(6)] == ["wrong"] * 5 + [1]
+
+
+async def test_a_comparison_that_fails_counts(tmp_path: Path) -> None:
+    """Nobody may guess by having the server break off."""
+
+    class Busy(Counting):
+        async def verify(self, *_: object, **__: object) -> PasswordCheck:
+            raise Overloaded
+
+    async with office(tmp_path / "root", passwords=Busy()) as desk:
+        await desk.new_account()
+        for _ in range(5):
+            with pytest.raises(Overloaded):
+                await right(desk)
+        assert await right(desk) == 1
+
+
+async def test_the_attempt_that_would_pause_the_name_is_forgiven_if_it_is_right(
+    tmp_path: Path,
+) -> None:
+    limits = FailureLimits(in_a_row=0, per_hour=3, per_minute_of_account=0)
+    async with office(tmp_path / "root", limits=limits) as desk:
+        await desk.new_account()
+        assert [await outcome(desk) for _ in range(2)] == ["wrong"] * 2
+        assert [await right(desk) for _ in range(2)] == ["in"] * 2
+        assert await outcome(desk) == "wrong"
+        assert await right(desk) == 900
 
 
 # --- Challenges, each fact that binds one by itself (A-119, A-126) -----------------------------

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from podstead.rdf.graph import Graph
 from podstead.rdf.turtle_writer import write_turtle
-from podstead.wac.conditions import Circumstances
+from podstead.wac.conditions import ALWAYS, Circumstances, PeriodCondition
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 from podstead.wac.sharing.access import explain
@@ -219,9 +219,15 @@ def test_an_explanation_gives_the_modes_of_the_decision_and_a_reason_for_each(
 
 END_MS = 1_900_000_000_000
 EARLIER_MS = 1_800_000_000_000
-ends = st.sampled_from([None, EARLIER_MS, END_MS])
+periods = st.sampled_from(
+    [ALWAYS]
+    + [PeriodCondition(ends_ms=each) for each in (EARLIER_MS, END_MS)]
+    + [PeriodCondition(EARLIER_MS, each) for each in (None, END_MS)]
+)
+END = PeriodCondition(ends_ms=END_MS)
+UNTIL_THE_END = frozenset({END})
 CONDITIONS = """
-@prefix access: <urn:podstead:access#>.
+@prefix access: <urn:uuid:83c6a852-1ff7-4d9b-acde-c873bc613aee#>.
 <#limited> a acl:Authorization; acl:agent <{0}>; acl:accessTo <./>; acl:default <./>;
     acl:mode acl:Read;
     acl:condition <#app>, [ a access:PeriodCondition; access:begins 5 ], [ a ex:Weather ].
@@ -243,27 +249,29 @@ def granted_at(graph: Graph, names: set[str], now_ms: int, *, access_to: bool) -
     return agent_modes(decided, Requester(frozenset(names), groups))
 
 
-@given(documents, agents, modes_strategy, ends, modes_strategy, ends)
-def test_what_is_given_until_a_time_ends_then_and_can_be_changed(
+@given(documents, agents, modes_strategy, periods, modes_strategy, periods)
+def test_what_is_given_for_a_period_holds_then_and_can_be_changed(
     document: list[Rule],
     grantee: Grantee,
     first: Modes,
-    first_ends_ms: int | None,
+    first_period: PeriodCondition,
     second: Modes,
-    second_ends_ms: int | None,
+    second_period: PeriodCondition,
 ) -> None:
     """Beside what the agent has by rules that name others; nothing of the first edit remains."""
     before = with_conditions(document)
     graph, names = before, {grantee.iri}
     nothing = AccessChange(grantee, here=NO_MODES, inside=NO_MODES)
-    for modes, ends_ms in ((first, first_ends_ms), (second, second_ends_ms)):
-        change = AccessChange(grantee, here=modes, inside=modes, ends_ms=ends_ms)
+    for modes, period in ((first, first_period), (second, second_period)):
+        change = AccessChange(grantee, here=modes, inside=modes, period=period)
         graph = with_changes(graph, [change], acl_url=ACL_URL, subject_url=CONTAINER)
         without = with_changes(graph, [nothing], acl_url=ACL_URL, subject_url=CONTAINER)
         for access_to in (True, False):
             for now_ms in (EARLIER_MS - 1, EARLIER_MS, END_MS - 1, END_MS):
                 otherwise = granted_at(without, names, now_ms, access_to=access_to)
-                given_ = modes if ends_ms is None or now_ms < ends_ms else NO_MODES
+                has_begun = period.begins_ms is None or now_ms >= period.begins_ms
+                is_over = period.ends_ms is not None and now_ms >= period.ends_ms
+                given_ = modes if has_begun and not is_over else NO_MODES
                 held = granted_at(graph, names, now_ms, access_to=access_to)
                 assert held == with_entailed(otherwise | given_)
         assert without == with_changes(before, [nothing], acl_url=ACL_URL, subject_url=CONTAINER)
@@ -274,12 +282,12 @@ def test_an_edit_of_one_entry_keeps_those_with_another_end(
     document: list[Rule], grantee: Grantee, lasting: Modes, ending: Modes
 ) -> None:
     both = [
-        AccessChange(grantee, here=lasting, inside=lasting, replaced=frozenset({None})),
-        AccessChange(grantee, ending, ending, END_MS, replaced=frozenset({END_MS})),
+        AccessChange(grantee, here=lasting, inside=lasting, replaced=frozenset({ALWAYS})),
+        AccessChange(grantee, ending, ending, END, replaced=UNTIL_THE_END),
     ]
     before = with_conditions(document)
     graph = with_changes(before, both, acl_url=ACL_URL, subject_url=CONTAINER)
-    removal = AccessChange(grantee, NO_MODES, NO_MODES, replaced=frozenset({END_MS}))
+    removal = AccessChange(grantee, NO_MODES, NO_MODES, replaced=UNTIL_THE_END)
     after = with_changes(graph, [removal], acl_url=ACL_URL, subject_url=CONTAINER)
     assert after == with_changes(
         with_changes(before, [removal], acl_url=ACL_URL, subject_url=CONTAINER),
@@ -289,16 +297,16 @@ def test_an_edit_of_one_entry_keeps_those_with_another_end(
     )
 
 
-@given(documents, grantees, optional_modes, optional_modes, ends)
+@given(documents, grantees, optional_modes, optional_modes, periods)
 def test_rules_with_conditions_are_kept(
     document: list[Rule],
     grantee: Grantee,
     here: Modes | None,
     inside: Modes | None,
-    ends_ms: int | None,
+    period: PeriodCondition,
 ) -> None:
     before = with_conditions(document)
-    change = AccessChange(grantee, here, inside, ends_ms)
+    change = AccessChange(grantee, here, inside, period)
     after = with_changes(before, [change], acl_url=ACL_URL, subject_url=CONTAINER)
     (limited,) = (
         rule

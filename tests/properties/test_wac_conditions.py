@@ -27,7 +27,7 @@ GROUPS = {
 }
 TIMES_MS = [1_000_000, 2_000_000, 3_000_000]
 NOW_MS = [999_999, 1_000_000, 1_500_000, 2_000_000, 2_999_999, 3_000_000]
-PREFIX = f"{PREFIXES}@prefix access: <urn:podstead:access#>.\n"
+PREFIX = f"{PREFIXES}@prefix access: <urn:uuid:83c6a852-1ff7-4d9b-acde-c873bc613aee#>.\n"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -222,7 +222,7 @@ def world_with(document: list[Rule]) -> World:
     )
     world.store("/pod/groups", "\n".join(members))
     world.store("/pod/doc")
-    prefix = "@prefix access: <urn:podstead:access#>.\n"
+    prefix = "@prefix access: <urn:uuid:83c6a852-1ff7-4d9b-acde-c873bc613aee#>.\n"
     world.acl("/pod/doc", prefix + "\n".join(rule.turtle for rule in document))
     return world
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from podstead.app.process.sockets.connection import MAX_MESSAGE_BYTES
+from podstead.app.process.sockets.listener import MAX_MESSAGE_BYTES
 from tests.support.client import Pod, create_pod
 from tests.support.features import LEFT_OUT
 from tests.support.listeners import MakeServer, sockets_port, still_open

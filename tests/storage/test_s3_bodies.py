@@ -17,8 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstead.app.adapters.body_stores import check_bodies, claim_bodies, object_blobs
-from podstead.app.adapters.engine import new_store, prepare_engine, stored_facts
+from podstead.app.adapters.engine import (
+    check_bodies,
+    claim_bodies,
+    new_store,
+    object_blobs,
+    prepare_engine,
+    stored_facts,
+)
 from podstead.config import Settings
 from podstead.core.errors import BodyTooLarge, RootUnusable, StorageError, StoreUnavailable
 from podstead.core.identifiers import ResourcePath

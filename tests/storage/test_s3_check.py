@@ -9,8 +9,7 @@ from pathlib import Path
 import obstore
 import pytest
 
-from podstead.app.adapters.body_stores import claim_bodies
-from podstead.app.adapters.engine import prepare_engine, stored_facts
+from podstead.app.adapters.engine import claim_bodies, prepare_engine, stored_facts
 from podstead.app.operator.check import check_root
 from podstead.app.operator.checking import bodies as checks
 from podstead.app.operator.checking.findings import Code, Finding

@@ -10,7 +10,7 @@ from typing import Protocol
 import obstore
 from obstore.store import S3Store
 
-from podstead.app.adapters.body_stores import body_store_factory
+from podstead.app.adapters.engine import body_store_factory
 from podstead.config import Settings
 from podstead.storage.blobs.body_store import BodyStoreFactory
 from podstead.storage.blobs.s3_location import parse_s3_location

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from podstead.app.adapters.body_stores import body_store_factory
+from podstead.app.adapters.engine import body_store_factory
 from podstead.config import Settings
 from podstead.storage.blobs.s3_location import parse_s3_location
 from podstead.storage.layout import RootLayout

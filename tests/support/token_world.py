@@ -79,7 +79,7 @@ async def prepared(start: Start, clock: FakeClock, provider: Provider, **setting
 def assert_refused(answer: Answer, phrase: str, error: str = "invalid_token") -> None:
     """A 401 that says what is wrong, on the scheme that was used (A-7 to A-9)."""
     assert (answer.status, answer.json()) == (401, {"error": "Unauthorized", "message": phrase})
-    dpop, bearer, _ = answer.header_lines("www-authenticate")
+    dpop, bearer, *_ = answer.header_lines("www-authenticate")
     assert dpop.startswith("DPoP ")
     assert f'error="{error}", error_description="{phrase}"' in dpop
     assert bearer.startswith("Bearer ")

@@ -17,6 +17,7 @@ from podstead.idp.credentials import ClientCredentials
 from podstead.idp.passwords import PasswordHasher
 from podstead.idp.sign_in import Attempts, FailureLimits, KnownBrowsers, PasswordSignIn
 from podstead.pods.provision import PodProvisioner
+from podstead.storage.keyed_semaphores import KeyedSemaphores
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 
@@ -74,6 +75,7 @@ def build_accounts(
         records=records,
         limits=limits or FailureLimits(per_minute=settings.sign_in_failures_per_minute),
         audit=audit,
+        turns=KeyedSemaphores(1),
     )
     return AccountServices(
         accounts=accounts,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from podstead.app.adapters.keys import token_policy
 from podstead.app.monitoring.console import ServerHealth, shown_settings
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.administration.pods import Directory, PodActions
@@ -171,7 +172,13 @@ class ProviderPages:
         return (
             *(found for each in self._services.features for found in each.account_collections),
             CredentialCollection(site, self._accounts.credentials, self._services.consent),
-            PodTokenCollection(site, provider.pod_tokens),
+            PodTokenCollection(
+                site,
+                provider.pod_tokens,
+                provider.records,
+                token_policy(self._settings),
+                self._services.consent,
+            ),
             GrantCollection(site, provider.connected_clients, audit),
             SessionCollection(site, provider.sessions, audit),
         )
@@ -218,7 +225,9 @@ class ProviderPages:
     @cached_property
     def own_account(self) -> OwnAccountPages:
         """What the pages show of a person's account."""
-        return OwnAccountPages(self.site, self.account, self._services.consent)
+        return OwnAccountPages(
+            self.site, self.account, self._services.consent, self._settings.simple_tokens
+        )
 
     def _console_pages(self) -> tuple[object, ...]:
         """The console, and pages for people without a session."""

@@ -493,7 +493,13 @@ class Services:
 
     @cached_property
     def responder(self) -> Responder:
-        return Responder(base_url=self.base_url, clock=self.clock, further=self._resource_headers)
+        links = [link for each in self.features for link in each.document_links]
+        return Responder(
+            base_url=self.base_url,
+            clock=self.clock,
+            further=self._resource_headers,
+            document_links=links,
+        )
 
     @cached_property
     def resource_endpoint(self) -> ResourceEndpoint:

@@ -81,19 +81,13 @@ class LocalWebIds:
             return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityStatus:
     """Checks identities again."""
 
-    def __init__(
-        self,
-        *,
-        tokens: TokenRegistry,
-        web_ids: LocalWebIds,
-        refinements: Sequence[IdentityRefinement] = (),
-    ) -> None:
-        self._tokens = tokens
-        self._web_ids = web_ids
-        self._refinements = refinements
+    tokens: TokenRegistry
+    web_ids: LocalWebIds
+    refinements: Sequence[IdentityRefinement] = ()
 
     async def current(
         self, identity: Identity, *, before_deletion: bool = False
@@ -101,7 +95,7 @@ class IdentityStatus:
         """The identity as of now; ``None`` if it is not valid any longer."""
         if not await self.is_still_valid(identity, before_deletion=before_deletion):
             return None
-        return await refined(identity, self._refinements)
+        return await refined(identity, self.refinements)
 
     async def is_still_valid(self, identity: Identity, *, before_deletion: bool = False) -> bool:
         """Whether the token has not been revoked and the account has not been disabled.
@@ -113,11 +107,11 @@ class IdentityStatus:
             revoked = await self._is_revoked(identity.token_id)
             if revoked or (revoked is None and not before_deletion):
                 return False
-        return not await self._web_ids.is_disabled(identity.iri)
+        return not await self.web_ids.is_disabled(identity.iri)
 
     async def _is_revoked(self, token_id: str | None) -> bool | None:
         """``None`` if the token does not exist; tokens are deleted with their pod."""
-        record = None if token_id is None else await self._tokens.read_token(token_id)
+        record = None if token_id is None else await self.tokens.read_token(token_id)
         return None if record is None else record.revoked_s is not None
 
 

@@ -23,7 +23,7 @@ _COMMANDS: Final = {
     "backup": "podstead.cli.backup:backup",
     "check": "podstead.cli.maintenance:check_data",
     "compact": "podstead.cli.maintenance:compact_data",
-    "copy": "podstead.cli.copy:copy_place",
+    "copy": "podstead.cli.backup:copy_place",
     "doctor": "podstead.cli.maintenance:doctor",
     "invite": "podstead.cli.invite:invite",
     "keys": "podstead.cli.keys:keys",

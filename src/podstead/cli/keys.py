@@ -28,7 +28,7 @@ def list_keys(settings: Settings) -> Output:
     A key in state "next" is published but does not sign yet. A replaced key is published until the
     last token that it signed has expired, and is then kept for a while to verify sign-out requests.
     """
-    from podstead.app.operator.key_administration import existing_keys, state_of
+    from podstead.app.operator.administration import existing_keys, state_of
 
     roster = existing_keys(settings).roster()
     fields = [
@@ -59,7 +59,7 @@ def rotate(settings: Settings, *, compromised: bool) -> Output:
     The server publishes it immediately and begins to sign with it a day later, when every server
     that caches the keys has had time to fetch it. Tokens signed with earlier keys remain valid.
     """
-    from podstead.app.operator.key_administration import opened_keys
+    from podstead.app.operator.administration import opened_keys
 
     async def act() -> int:
         async with opened_keys(settings) as stored:

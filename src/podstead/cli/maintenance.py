@@ -41,7 +41,7 @@ def check_data(settings: Settings, *, quick: bool, repair: bool, as_json: bool) 
     """Check the data root, also while the server runs.
 
     The command compares the database with itself and with its files: bodies with their hashes,
-    containers with their members, figures with what they count, access rules, git repositories,
+    containers with their members, figures with what they count, access rules, repositories,
     keys and modes. It exits with code 0 if all is well, and with code 1 if there are findings that
     were not repaired, or if it could not check everything. It ends with how much space the pods use
     and how much is free.
@@ -121,7 +121,7 @@ _OUTCOMES = {
 @click.command("compact", short_help="Give space back to the disk.")
 @on_settings()
 def compact_data(settings: Settings) -> Output:
-    """Remove what is not in use any longer, pack git repositories, and make the database smaller.
+    """Remove what is not in use any longer, pack repositories, and make the database smaller.
 
     The server does a part of this every ten minutes. The command may run beside it, and does more
     while it is stopped: then it rewrites the database. A PostgreSQL database is vacuumed, and not

@@ -202,7 +202,7 @@ def set_quota(settings: Settings, names: Sequence[str], size: str) -> Output:
 @on_settings()
 def export(settings: Settings, name: str, file: Path) -> Output:
     """Write everything in the pod NAME to FILE, a ZIP archive that any program unpacks: documents
-    with their types and dates, access rules, descriptions, and git repositories as bundles. FILE
+    with their types and dates, access rules, descriptions, and repositories as bundles. FILE
     must not exist.
 
     The archive is an RO-Crate with a manifest that has the SHA-256 of each file. 'podstead pod
@@ -213,9 +213,9 @@ def export(settings: Settings, name: str, file: Path) -> Output:
     exported = with_progress(lambda progress: export_pod(settings, name, file, on_step=progress))
     done = (
         f"Wrote {exported.size_bytes:,} bytes with {exported.documents:,} documents and "
-        f"{exported.repositories:,} git repositories to {file}."
+        f"{exported.repositories:,} repositories to {file}."
     )
-    missing = "Not contained, because git is not installed"
+    missing = "Not contained, because the program that packs it is not installed"
     left_out = [Note(f"{missing}: {url}") for url in exported.left_out]
     changed = [Note(f"Changed during the export: {path}") for path in exported.changed]
     return Output(exported, [done, *left_out, *changed])
@@ -263,7 +263,7 @@ def _report_lines(url: str, report: ImportReport, *, dry_run: bool) -> Iterator[
     yield (
         f"{done} {report.documents:,} documents, {report.containers:,} containers, "
         f"{report.descriptions:,} descriptions, {report.rules:,} ACLs, {report.size_bytes:,} "
-        f"bytes, and {report.repositories:,} git repositories into {url}{there}. URLs were "
+        f"bytes, and {report.repositories:,} repositories into {url}{there}. URLs were "
         f"rewritten in {report.renamed:,} of them."
     )
 

@@ -5,8 +5,8 @@ The options of ``podstead start``, the environment variables, the keys of the TO
 messages and the reference page all come from it.
 """
 
-from podstead.config.errors import StartRefused
 from podstead.config.settings import Settings
 from podstead.config.sources import read_settings, unknown_variables
+from podstead.core.errors import StartRefused
 
 __all__ = ["Settings", "StartRefused", "read_settings", "unknown_variables"]

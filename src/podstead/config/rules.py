@@ -7,8 +7,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from podstead.config import value_types
-from podstead.config.errors import StartRefused
 from podstead.config.settings import Settings
+from podstead.core.errors import StartRefused
 from podstead.storage.blobs.s3_location import S3Location
 
 _MAX_TERMS_BYTES = 256 * 1024

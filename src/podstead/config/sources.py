@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podstead.config.errors import StartRefused
 from podstead.config.rules import (
     check_provider_url,
     check_together,
@@ -24,6 +23,7 @@ from podstead.config.rules import (
 )
 from podstead.config.settings import Settings, settings_table
 from podstead.config.table import VARIABLE_PREFIX, Row, Sources
+from podstead.core.errors import StartRefused
 from podstead.features import LEFT_OUT_VARIABLE, features
 
 OptionValue = str | bool | tuple[str, ...] | None

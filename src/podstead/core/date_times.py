@@ -1,4 +1,4 @@
-"""Reads and writes ``xsd:dateTime`` (XML Schema Part 2) as Unix milliseconds.
+"""Reads and writes ``xsd:dateTime`` (XML Schema Part 2), and days in UTC, as Unix milliseconds.
 
 Times without a time zone are in UTC.
 """
@@ -9,6 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+DAY_MS: Final = 86_400_000
 _MS: Final = timedelta(milliseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _END_OF_TIME_MS: Final = 253_402_300_800_000
@@ -36,3 +37,13 @@ def write_time(at_ms: int) -> str:
     """Unix milliseconds as ``xsd:dateTime`` in UTC, such as ``2026-11-21T10:53:38.000Z``."""
     moment = _EPOCH + at_ms * _MS
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def read_day(text: str) -> int:
+    """The Unix milliseconds at which a day such as ``2026-11-21`` begins. Raises ValueError."""
+    return read_time(f"{text}T00:00:00Z")
+
+
+def day_of(at_ms: int) -> str:
+    """The day of a moment."""
+    return write_time(at_ms).partition("T")[0]

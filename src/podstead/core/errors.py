@@ -1,6 +1,7 @@
 """The errors that Podstead raises, by whose fault they are.
 
     PodsteadError
+    ├── StartRefused                    the operator must change something before a start
     ├── RequestRefused                  the sender's request cannot be honoured as it stands
     │   ├── BadRequest                  malformed target, header, body or missing Content-Type
     │   ├── NotAuthenticated            credentials absent or not valid
@@ -73,6 +74,14 @@ class PodsteadError(Exception):
             self.known_text = known_text
 
 
+class StartRefused(PodsteadError):
+    """The operator must change something first: a setting, the port or the data root.
+
+    ``str()`` is a message that says what is wrong and how to correct it. The command exits with
+    code 2.
+    """
+
+
 class RequestRefused(PodsteadError):
     """The request cannot be honoured as sent."""
 
@@ -118,11 +127,11 @@ class AccessDenied(RequestRefused):
 
 class InsufficientScope(AccessDenied):
     """The agent has the required mode, but the credentials were given for less (RFC 6750 section
-    3.1). ``asks_at`` is the page on which the person can allow it."""
+    3.1). ``asks_at`` is the page on which the person can allow it; ``None`` if nobody can."""
 
     known_text = "insufficient_scope"
 
-    def __init__(self, message: str, *, scheme: str, asks_at: str) -> None:
+    def __init__(self, message: str, *, scheme: str, asks_at: str | None = None) -> None:
         super().__init__(message)
         self.scheme = scheme
         self.asks_at = asks_at

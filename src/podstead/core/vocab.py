@@ -76,7 +76,7 @@ ACL_ISSUER_CLASS: Final = ACL + "issuerClass"
 
 # Podstead's own vocabulary (docs/build/conditions.md). It is stored in the rules of people: it
 # never changes.
-ACCESS: Final = "urn:podstead:access#"
+ACCESS: Final = "urn:uuid:83c6a852-1ff7-4d9b-acde-c873bc613aee#"
 ACCESS_PERIOD_CONDITION: Final = ACCESS + "PeriodCondition"
 ACCESS_BEGINS: Final = ACCESS + "begins"
 ACCESS_ENDS: Final = ACCESS + "ends"

@@ -49,6 +49,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.files.documents import ContentPreviews
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.request import ClientCertificates
+    from podstead.web.resource_responses import DocumentLink
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Route
     from podstead.web.sharing.notices import NoticeSource
@@ -246,6 +247,9 @@ class WorkerFeature:
 
     resource_headers: Sequence[HeaderField] = ()
     """Header fields of all responses to GET, HEAD and OPTIONS of resources."""
+
+    document_links: Sequence[DocumentLink] = ()
+    """Links of all documents to addresses of the feature that end in the path of the document."""
 
     observer: WriteObserver | None = None
     """Learns of each write of a request to a resource, once it is committed."""

@@ -7,6 +7,7 @@ all; one write deletes them. Every change requires that the account is still as 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -69,24 +70,18 @@ _ENDED_BY_A_NEW_PASSWORD: Final[Sequence[RecordKind[Any]]] = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Accounts:
-    """Creates, finds, changes and deletes accounts."""
+    """Creates, finds, changes and deletes accounts.
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        pods: PodPlanner,
-        passwords: PasswordHasher,
-        audit: Audit,
-        verifies_emails: bool = False,
-    ) -> None:
-        """``verifies_emails`` if the server sends mail."""
-        self._verifies_emails = verifies_emails
-        self._records = records
-        self._pods = pods
-        self._passwords = passwords
-        self._audit = audit
+    ``verifies_emails`` if the server sends mail.
+    """
+
+    records: RecordStore
+    pods: PodPlanner
+    passwords: PasswordHasher
+    audit: Audit
+    verifies_emails: bool = False
 
     # --- making -------------------------------------------------------------------------------
 
@@ -111,12 +106,12 @@ class Accounts:
         UnusablePassword, the planner's Conflict for a taken name, EmailTaken, the refusal in
         ``joined``, and UnusableInvitation. Unless ``needs_email``, the address may be ``None``.
         """
-        self._pods.plan(name)  # refuses the name; the pod is planned when everything else is known
+        self.pods.plan(name)  # refuses the name; the pod is planned when everything else is known
         address = None if email is None and not needs_email else check_email(email)
         chosen = check_password(password)
         await self._check_free(str(name), address)
-        password_hash = await self._passwords.hash(chosen, network=source.network)
-        pod = self._pods.plan(name)
+        password_hash = await self.passwords.hash(chosen, network=source.network)
+        pod = self.pods.plan(name)
         account = self._new(pod.name, pod.web_id, address, password_hash)
         accepted_s = account.created_s if terms_hash else 0
         account = msgspec.structs.replace(
@@ -138,7 +133,7 @@ class Accounts:
                 *await self._verification(account, source),
             ),
         )
-        creation = AccountWrite(account, write, self._pods.name_taken(), further)
+        creation = AccountWrite(account, write, self.pods.name_taken(), further)
         await self._commit_new(creation, admitted)
         return NewAccount(account, pod.pod_uri)
 
@@ -150,15 +145,15 @@ class Accounts:
         """
         address = None if email is None else check_email(email)
         chosen = check_password(password)
-        pod = await self._records.store.read_pod(name)
+        pod = await self.records.store.read_pod(name)
         if pod is None:
             raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
-        password_hash = await self._passwords.hash(chosen, network=OPERATOR.network)
+        password_hash = await self.passwords.hash(chosen, network=OPERATOR.network)
         account = self._new(pod.name, pod.owner, address, password_hash)
         records, preconditions = records_of_new(account)
         write = Write(
-            version=self._records.new_version(),
-            at_ms=self._records.now_ms(),
+            version=self.records.new_version(),
+            at_ms=self.records.now_ms(),
             preconditions=(Present(pod.root), *preconditions),
             records=tuple(records),
         )
@@ -170,12 +165,12 @@ class Accounts:
 
     async def read(self, account_id: str) -> Versioned[Account] | None:
         """The account with this id."""
-        return await self._records.read(ACCOUNTS, account_id)
+        return await self.records.read(ACCOUNTS, account_id)
 
     async def find(self, login: str) -> Versioned[Account] | None:
         """The account with this e-mail address or pod name, ignoring case."""
         key = name_key(login)
-        named = await self._records.read(login_records(key), key)
+        named = await self.records.read(login_records(key), key)
         return None if named is None else await self.read(named.value.account_id)
 
     async def is_disabled(self, storage: ResourcePath) -> bool:
@@ -185,22 +180,22 @@ class Accounts:
 
     async def page(self, *, after: str = "", limit: int = 1000) -> Sequence[Account]:
         """One page of all accounts, by id, starting after ``after``."""
-        now_ms = self._records.now_ms()
-        stored = await ACCOUNTS.page(self._records.store, after=after, now_ms=now_ms, limit=limit)
+        now_ms = self.records.now_ms()
+        stored = await ACCOUNTS.page(self.records.store, after=after, now_ms=now_ms, limit=limit)
         return [each.value for each in stored]
 
     # --- changing -----------------------------------------------------------------------------
 
     async def accept_terms(self, account_id: str, terms_hash: str) -> Account:
         """Record that the person accepts the terms with this hash. Raises NotFound."""
-        now_s = self._records.now_s()
+        now_s = self.records.now_s()
         changed = await self._change(
             account_id,
             lambda account: msgspec.structs.replace(
                 account, terms_accepted_s=now_s, terms_hash=terms_hash
             ),
         )
-        self._audit.note(AuditEvent.TERMS_ACCEPTED, account_id=account_id, terms=terms_hash)
+        self.audit.note(AuditEvent.TERMS_ACCEPTED, account_id=account_id, terms=terms_hash)
         return changed
 
     async def set_password(
@@ -218,14 +213,14 @@ class Accounts:
         the permission is gone.
         """
         chosen = check_password(password)
-        password_hash = await self._passwords.hash(chosen, network=source.network)
+        password_hash = await self.passwords.hash(chosen, network=source.network)
         account = await self._end_all(
             account_id,
             lambda account: msgspec.structs.replace(account, password_hash=password_hash),
-            await event_records(self._records, account_id, AuditEvent.PASSWORD_CHANGED, source),
+            await event_records(self.records, account_id, AuditEvent.PASSWORD_CHANGED, source),
             () if permission is None else (permission.unchanged,),
         )
-        self._audit.note(AuditEvent.PASSWORD_CHANGED, account_id=account_id)
+        self.audit.note(AuditEvent.PASSWORD_CHANGED, account_id=account_id)
         return account
 
     async def set_email(
@@ -242,18 +237,18 @@ class Accounts:
             changed = msgspec.structs.replace(stored.value, email=address)
             if address != before:
                 changed = msgspec.structs.replace(changed, email_verified_s=0)
-            proofs = await self._records.of_owner(EMAIL_PROOFS, account_id)
-            links = await self._records.of_owner(ONE_TIME_LINKS, account_id)
+            proofs = await self.records.of_owner(EMAIL_PROOFS, account_id)
+            links = await self.records.of_owner(ONE_TIME_LINKS, account_id)
             records: list[Record] = [
                 ACCOUNTS.replace(stored, changed),
                 *(EMAIL_PROOFS.drop(each.key) for each in proofs),
                 *(ONE_TIME_LINKS.drop(each.key) for each in links),
-                *await event_records(self._records, account_id, AuditEvent.EMAIL_CHANGED, source),
+                *await event_records(self.records, account_id, AuditEvent.EMAIL_CHANGED, source),
                 *await self._verification(changed, source),
             ]
             preconditions: list[Precondition] = [stored.unchanged]
             if before is None or name_key(before) != key:
-                if await self._records.read(EMAILS, key) is not None:
+                if await self.records.read(EMAILS, key) is not None:
                     raise EmailTaken
                 records.append(EMAILS.put(key, AccountName(account_id), owner=account_id))
                 preconditions.append(EMAILS.absent(key))
@@ -261,9 +256,9 @@ class Accounts:
                     records.append(EMAILS.drop(name_key(before)))
             return Changes(changed, records, preconditions)
 
-        account = await self._records.transact(compute)
+        account = await self.records.transact(compute)
         facts = {"email": masked_email(address)}
-        self._audit.note(AuditEvent.EMAIL_CHANGED, account_id=account_id, **facts)
+        self.audit.note(AuditEvent.EMAIL_CHANGED, account_id=account_id, **facts)
         return account
 
     async def set_mails_requests(self, account_id: str, *, wanted: bool) -> None:
@@ -275,19 +270,19 @@ class Accounts:
             changed = msgspec.structs.replace(stored.value, mails_requests=wanted)
             return Changes(None, [ACCOUNTS.replace(stored, changed)], [stored.unchanged])
 
-        await self._records.transact(compute)
+        await self.records.transact(compute)
 
     async def disable(self, account_id: str, joined: Sequence[Record] = ()) -> Account:
         """Disable the account, end its sessions and grants, and revoke the tokens of its pod; the
         ``joined`` records are part of the write. Raises NotFound."""
         pod = (await self._existing(account_id)).value.pod
-        tokens = await self._records.store.list_tokens(pod=pod)
+        tokens = await self.records.store.list_tokens(pod=pod)
         account = await self._end_all(
             account_id,
             lambda account: msgspec.structs.replace(account, disabled=True),
-            [*revocations(tokens, now_s=self._records.now_s()), *joined],
+            [*revocations(tokens, now_s=self.records.now_s()), *joined],
         )
-        self._audit.note(AuditEvent.ACCOUNT_DISABLED, account_id=account_id)
+        self.audit.note(AuditEvent.ACCOUNT_DISABLED, account_id=account_id)
         return account
 
     async def enable(self, account_id: str, joined: Sequence[Record] = ()) -> Account:
@@ -295,7 +290,7 @@ class Accounts:
         account = await self._change(
             account_id, lambda account: msgspec.structs.replace(account, disabled=False), joined
         )
-        self._audit.note(AuditEvent.ACCOUNT_ENABLED, account_id=account_id)
+        self.audit.note(AuditEvent.ACCOUNT_ENABLED, account_id=account_id)
         return account
 
     async def set_operator(
@@ -306,15 +301,15 @@ class Accounts:
             account_id, lambda account: msgspec.structs.replace(account, operator=operator), joined
         )
         event = AuditEvent.OPERATOR_PROMOTED if operator else AuditEvent.OPERATOR_DEMOTED
-        self._audit.note(event, account_id=account_id)
+        self.audit.note(event, account_id=account_id)
         return account
 
     async def rehash(self, stored: Versioned[Account], password: str, *, network: str) -> None:
         """Store the password with the current cost of hashing. Nothing happens if the account has
         changed meanwhile."""
-        password_hash = await self._passwords.hash(password, network=network)
+        password_hash = await self.passwords.hash(password, network=network)
         changed = msgspec.structs.replace(stored.value, password_hash=password_hash)
-        await self._records.try_commit([ACCOUNTS.replace(stored, changed)], [stored.unchanged])
+        await self.records.try_commit([ACCOUNTS.replace(stored, changed)], [stored.unchanged])
 
     # --- ending -------------------------------------------------------------------------------
 
@@ -328,21 +323,21 @@ class Accounts:
         account = (await self._existing(account_id)).value
         removal = PodRemoval(
             name=account.pod,
-            version=self._records.new_version(),
-            at_ms=self._records.now_ms(),
+            version=self.records.new_version(),
+            at_ms=self.records.now_ms(),
             agent=agent,
             entry_owner=account_id,
         )
-        if not await self._records.store.remove_pod(removal):
+        if not await self.records.store.remove_pod(removal):
             raise NotFound(StorageCodes.NO_SUCH_POD, name=account.pod)
-        self._audit.note(AuditEvent.ACCOUNT_DELETED, account_id=account_id)
+        self.audit.note(AuditEvent.ACCOUNT_DELETED, account_id=account_id)
 
     async def free_name(self, name: str) -> None:
         """Allow somebody else to take the name of a deleted pod, and with it the WebID and whatever
         others have shared with that WebID. Raises NotFound if no deleted pod had the name."""
 
         async def compute() -> Changes[None]:
-            store, now_ms = self._records.store, self._records.now_ms()
+            store, now_ms = self.records.store, self.records.now_ms()
             former = await store.read_entry(pod_tombstone(name), now_ms=now_ms)
             if former is None:
                 raise NotFound(IdpCodes.NO_SUCH_DELETED_POD, name=name)
@@ -350,42 +345,42 @@ class Accounts:
             unchanged.append(EntryAt(former.entry, former.version))
             return Changes(None, [DropEntry(former.entry), *records], unchanged)
 
-        await self._records.transact(compute)
-        self._audit.note(AuditEvent.NAME_FREED)
+        await self.records.transact(compute)
+        self.audit.note(AuditEvent.NAME_FREED)
 
     async def _verification(self, account: Account, source: RequestSource) -> Sequence[Record]:
         """The records that queue a message with which the person confirms a new address."""
-        if not self._verifies_emails:
+        if not self.verifies_emails:
             return ()
-        return await queued_verification(self._records, account, source.language)
+        return await queued_verification(self.records, account, source.language)
 
     # --- parts --------------------------------------------------------------------------------
 
     def _new(self, pod: str, web_id: str, email: str | None, password_hash: str | None) -> Account:
         return Account(
-            account_id=self._records.randomness.token_hex(_ID_BYTES),
+            account_id=self.records.randomness.token_hex(_ID_BYTES),
             pod=pod,
             web_id=web_id,
             email=email,
             password_hash=password_hash,
-            created_s=self._records.now_s(),
+            created_s=self.records.now_s(),
         )
 
     async def _check_free(self, name: str, email: str | None) -> None:
         """Refuse a name or an address that is taken, before the cost of hashing a password; the
         write checks it again."""
-        if await self._records.store.read_pod(name) is not None:
-            raise self._pods.name_taken()
+        if await self.records.store.read_pod(name) is not None:
+            raise self.pods.name_taken()
         if email is not None:
             key = name_key(email)
-            if await self._records.read(EMAILS, key) is not None:
+            if await self.records.read(EMAILS, key) is not None:
                 raise EmailTaken
 
     async def _commit_new(self, creation: AccountWrite, admitted: Admission | None = None) -> None:
-        invitation_id = await commit_creation(self._records, creation, admitted)
+        invitation_id = await commit_creation(self.records, creation, admitted)
         account = creation.account
         facts = {"pod": account.pod} | ({"invitation": invitation_id} if invitation_id else {})
-        self._audit.note(AuditEvent.ACCOUNT_CREATED, account_id=account.account_id, **facts)
+        self.audit.note(AuditEvent.ACCOUNT_CREATED, account_id=account.account_id, **facts)
 
     async def _existing(self, account_id: str) -> Versioned[Account]:
         stored = await self.read(account_id)
@@ -406,7 +401,7 @@ class Accounts:
                 changed, [ACCOUNTS.replace(stored, changed), *joined], [stored.unchanged]
             )
 
-        return await self._records.transact(compute)
+        return await self.records.transact(compute)
 
     async def _end_all(
         self,
@@ -424,7 +419,7 @@ class Accounts:
         """
 
         async def compute() -> Changes[Account]:
-            now_s = self._records.now_s()
+            now_s = self.records.now_s()
             stored = await self._existing(account_id)
             changed = msgspec.structs.replace(
                 change(stored.value), valid_after_s=max(stored.value.valid_after_s, now_s + 1)
@@ -432,7 +427,7 @@ class Accounts:
             ended = [
                 kind.drop(each.key)
                 for kind in _ENDED_BY_A_NEW_PASSWORD
-                for each in await self._records.of_owner(kind, account_id)
+                for each in await self.records.of_owner(kind, account_id)
             ]
             return Changes(
                 changed,
@@ -440,7 +435,7 @@ class Accounts:
                 [stored.unchanged, *preconditions],
             )
 
-        return await self._records.transact(compute)
+        return await self.records.transact(compute)
 
 
 def issue_time_s(account: Account, now_s: int) -> int:

@@ -7,7 +7,7 @@ take each other's. The first attempt uses it up, whatever the result.
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from podstead.core.errors import BadRequest, Overloaded
@@ -43,19 +43,14 @@ class IssuedChallenge:
         return challenge_of(self.challenge_key)
 
 
+@dataclass(frozen=True, slots=True)
 class Challenges:
     """Issues and accepts challenges of one kind."""
 
-    def __init__(
-        self,
-        kind: RecordKind[Challenge],
-        *,
-        lifetime_s: int,
-        records: RecordStore,
-    ) -> None:
-        self._kind = kind
-        self._lifetime_s = lifetime_s
-        self._records = records
+    kind: RecordKind[Challenge]
+    _: KW_ONLY
+    lifetime_s: int
+    records: RecordStore
 
     async def issue(
         self,
@@ -71,12 +66,12 @@ class Challenges:
 
         Raises Overloaded if too many are open.
         """
-        count = await self._kind.count(self._records.store, at_most=MAX_CHALLENGES)
+        count = await self.kind.count(self.records.store, at_most=MAX_CHALLENGES)
         if count >= MAX_CHALLENGES:
             raise Overloaded(IdpCodes.TOO_MANY_SIGN_INS)
-        key = self._records.randomness.token_hex(_BYTES) + (f".{suffix}" if suffix else "")
-        now_ms = self._records.now_ms()
-        record = self._kind.put(
+        key = self.records.randomness.token_hex(_BYTES) + (f".{suffix}" if suffix else "")
+        now_ms = self.records.now_ms()
+        record = self.kind.put(
             secret_key(key),
             Challenge(
                 purpose=purpose,
@@ -85,9 +80,9 @@ class Challenges:
                 user_handle=user_handle,
             ),
             owner=account_id,
-            expires_ms=now_ms + self._lifetime_s * 1000,
+            expires_ms=now_ms + self.lifetime_s * 1000,
         )
-        await self._records.commit([record])
+        await self.records.commit([record])
         return IssuedChallenge(key)
 
     async def take(
@@ -95,9 +90,9 @@ class Challenges:
     ) -> Challenge:
         """Use up the challenge with this key, and return its record. Raises ChallengeInvalid unless
         it was issued for this purpose, holder and account."""
-        stored = await self._records.read(self._kind, secret_key(key))
-        if stored is None or not await self._records.try_commit(
-            [self._kind.drop(stored.key)], [stored.unchanged]
+        stored = await self.records.read(self.kind, secret_key(key))
+        if stored is None or not await self.records.try_commit(
+            [self.kind.drop(stored.key)], [stored.unchanged]
         ):
             raise ChallengeInvalid
         taken = stored.value

@@ -122,8 +122,9 @@ class ClientCredentials:
 
 # Lists and revokes the simple tokens of a pod.
 #
-# The operator creates such tokens with a command, and a server without accounts creates one with
-# each new pod. They act as the owner of the pod, and a change of the password does not affect them.
+# The owner of the pod creates such tokens, or the operator, and a server without accounts creates
+# one with each new pod. They act as the owner of the pod, and a change of the password does not
+# affect them.
 
 
 class PodTokens:
@@ -137,6 +138,16 @@ class PodTokens:
         """The valid tokens, newest first."""
         records = self._records
         return await valid_tokens(records.store, account.pod, now_s=records.now_s())
+
+    async def creation_records(
+        self, account: Account, token: TokenRecord, source: RequestSource
+    ) -> Sequence[Record]:
+        """What is stored with a token that the owner creates, so that they see it later."""
+        event = AuditEvent.POD_TOKEN_CREATED
+        self._audit.note(event, account_id=account.account_id, pod=token.pod)
+        return await event_records(
+            self._records, account.account_id, event, source, subject=token.token_id
+        )
 
     async def revoke(self, account: Account, token_id: str, source: RequestSource) -> None:
         """Revoke a token. Raises NotFound."""

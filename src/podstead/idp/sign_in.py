@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
@@ -35,13 +36,16 @@ from podstead.storage.record_store import (
     Versioned,
     secret_key,
 )
+from podstead.storage.records import Record
+
+Compared = TypeVar("Compared")
 
 # Limits failed attempts at passwords, with counters shared by all workers (A-180, A-181).
 #
-# Only failures are counted, so scripts may sign in as often as they like. A limit is checked before
-# a password is compared and again afterwards, and the result is returned only once its failure has
-# been recorded. Many guesses sent at once therefore get no more answers than guesses sent one after
-# another.
+# An attempt is counted as a failure before its password is compared, and no longer once that turned
+# out to be correct. Many guesses sent at once are therefore compared no more often than guesses
+# sent one after another, and scripts may sign in as often as they like. So that correct passwords
+# sent at once do not exceed a limit, a worker compares those with one name one after another.
 #
 # An account is never locked permanently, since anybody could cause that. After several consecutive
 # failures with one name, the next attempt with that name has to wait, for at most a minute; many
@@ -53,6 +57,10 @@ from podstead.storage.record_store import (
 MAX_DELAY_S: Final = 60
 HOUR_S: Final = 3600
 PAUSE_S: Final = 900
+MAX_WAITING: Final = 32
+"""How many attempts with one name a worker has under way at most."""
+_WRITE_ATTEMPTS: Final = 16
+"""How often a failure is written before the other workers that write to it are too many."""
 _MINUTE_S: Final = 60
 
 
@@ -134,60 +142,72 @@ def attempt_at(
     return Attempt(secret_key(name_key(login)), address, account_id)
 
 
+class Turns(Protocol):
+    """Lets what is done under one key be done one after another."""
+
+    def count(self, key: str) -> int:
+        """How many have a turn or wait for one."""
+
+    def take(self, key: str) -> AbstractAsyncContextManager[None]:
+        """Wait for a turn, which lasts until the context is left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attempts:
-    """Checks and records failures."""
+    """Counts failures, and refuses attempts that must wait."""
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        limits: FailureLimits,
-        audit: Audit,
-    ) -> None:
-        self._records = records
-        self._limits = limits
-        self._audit = audit
+    records: RecordStore
+    limits: FailureLimits
+    audit: Audit
+    turns: Turns
 
-    async def check(self, attempt: Attempt) -> None:
-        """Refuse an attempt that must wait. Raises RateLimited."""
-        now_ms = self._records.now_ms()
-        for bucket, capacity in self._buckets(attempt):
-            wait_s = await self._records.store.wait_s(
-                bucket, capacity=capacity, per_s=capacity / _MINUTE_S, now_ms=now_ms
-            )
-            if wait_s is not None:
-                raise RateLimited(retry_after_s=wait_s)
-        await self._read(attempt)
+    async def counted(
+        self, attempt: Attempt, compare: Callable[[], Awaitable[Compared]]
+    ) -> Compared:
+        """The result of ``compare``. The attempt counts as a failure while it runs, and for good if
+        it raises; otherwise, the consecutive failures end. Raises RateLimited, before anything is
+        compared, and what ``compare`` raises."""
+        if self.turns.count(attempt.subject) >= MAX_WAITING:
+            raise RateLimited(retry_after_s=1)
+        async with self.turns.take(attempt.subject):
+            taken: list[tuple[str, int]] = []
+            try:
+                for bucket, capacity in self._buckets(attempt):
+                    wait_s = await self.records.take(bucket, capacity=capacity, period_s=_MINUTE_S)
+                    if wait_s is not None:
+                        raise RateLimited(retry_after_s=wait_s)
+                    taken.append((bucket, capacity))
+                before, noted = await self._note(attempt)
+            except RateLimited:
+                await self._give_back(taken)
+                raise
+            try:
+                result = await compare()
+            except Exception:
+                if noted.paused_until_s > before.paused_until_s:
+                    self.audit.note(AuditEvent.SIGN_IN_PAUSED, account_id=attempt.account_id)
+                raise
+            await self._give_back(taken)
+            await self._forgive(attempt, before, noted)
+            return result
 
-    async def failed(self, attempt: Attempt) -> None:
-        """Record a failure. If this raises RateLimited, the result of the attempt must not be
-        returned.
+    async def _give_back(self, taken: Sequence[tuple[str, int]]) -> None:
+        for bucket, capacity in taken:
+            await self.records.store.give_back(bucket, per_s=capacity / _MINUTE_S)
 
-        Raises RateLimited.
-        """
-        for bucket, capacity in self._buckets(attempt):
-            wait_s = await self._records.take(bucket, capacity=capacity, period_s=_MINUTE_S)
-            if wait_s is not None:
-                raise RateLimited(retry_after_s=wait_s)
-        await self._note(attempt)
+    async def _note(self, attempt: Attempt) -> tuple[Failures, Failures]:
+        """Record a failure: what there was before, and what there is with it."""
+        if not self.limits.in_a_row and not self.limits.per_hour:
+            return NONE_YET, NONE_YET
 
-    async def succeeded(self, attempt: Attempt) -> None:
-        """Reset the count of consecutive failures."""
-        stored = await self._records.read(FAILURES, attempt.subject)
-        if stored is None or stored.value.in_a_row == 0:
-            return
-        forgiven = msgspec.structs.replace(stored.value, in_a_row=0)
-        await self._records.try_commit([FAILURES.replace(stored, forgiven)], [stored.unchanged])
-
-    async def _note(self, attempt: Attempt) -> None:
-        if not self._limits.in_a_row and not self._limits.per_hour:
-            return
-
-        async def compute() -> Changes[bool]:
-            now_ms = self._records.now_ms()
-            stored = await self._read(attempt)
+        async def compute() -> Changes[tuple[Failures, Failures]]:
+            now_ms = self.records.now_ms()
+            stored = await self.records.read(FAILURES, attempt.subject)
             before = NONE_YET if stored is None else stored.value
-            noted = after_failure(before, self._limits, now_s=now_ms // 1000)
+            wait_s = seconds_to_wait(before, self.limits, now_s=now_ms // 1000)
+            if wait_s:
+                raise RateLimited(retry_after_s=wait_s)
+            noted = after_failure(before, self.limits, now_s=now_ms // 1000)
             record = FAILURES.put(
                 attempt.subject,
                 noted,
@@ -195,29 +215,38 @@ class Attempts:
                 expires_ms=now_ms + HOUR_S * 1000,
             )
             unchanged = FAILURES.absent(attempt.subject) if stored is None else stored.unchanged
-            return Changes(noted.paused_until_s > before.paused_until_s, [record], [unchanged])
+            return Changes((before, noted), [record], [unchanged])
 
         try:
-            pauses = await self._records.transact(compute)
+            return await self.records.transact(compute, attempts=_WRITE_ATTEMPTS)
         except Contention as contention:
             # Too many fail at once for this one to be recorded: treat it as not made.
             raise RateLimited(retry_after_s=1) from contention
-        if pauses:
-            self._audit.note(AuditEvent.SIGN_IN_PAUSED, account_id=attempt.account_id)
 
-    async def _read(self, attempt: Attempt) -> Versioned[Failures] | None:
-        now_ms = self._records.now_ms()
-        stored = await self._records.read(FAILURES, attempt.subject)
-        if stored is not None:
-            wait_s = seconds_to_wait(stored.value, self._limits, now_s=now_ms // 1000)
-            if wait_s:
-                raise RateLimited(retry_after_s=wait_s)
-        return stored
+    async def _forgive(self, attempt: Attempt, before: Failures, noted: Failures) -> None:
+        """Take back the failure that was noted, and reset the count of consecutive failures."""
+
+        async def compute() -> Changes[None]:
+            stored = await self.records.read(FAILURES, attempt.subject)
+            if stored is None:
+                return Changes(None)
+            left = before
+            if stored.value != noted:  # others have failed meanwhile
+                in_hour = max(stored.value.in_hour - 1, 0)
+                left = msgspec.structs.replace(stored.value, in_hour=in_hour)
+            left = msgspec.structs.replace(left, in_a_row=0)
+            record: Record = FAILURES.replace(stored, left)
+            if left == NONE_YET:
+                record = FAILURES.drop(stored.key)
+            return Changes(None, [record], [stored.unchanged])
+
+        with suppress(Contention):  # it is then a failure too many, which the next success ends
+            await self.records.transact(compute, attempts=_WRITE_ATTEMPTS)
 
     def _buckets(self, attempt: Attempt) -> list[tuple[str, int]]:
         if attempt.address is None:
             return []
-        limits = self._limits
+        limits = self.limits
         buckets = [
             (f"sign-in:{attempt.address}:{attempt.subject}", limits.per_minute_of_account),
             (f"sign-in:{attempt.address}", limits.per_minute),
@@ -333,25 +362,16 @@ class SignedIn:
         return self.stored.value
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PasswordSignIn:
     """Compares passwords, within the limits."""
 
-    def __init__(
-        self,
-        *,
-        accounts: Accounts,
-        passwords: PasswordHasher,
-        attempts: Attempts,
-        known_browsers: KnownBrowsers,
-        audit: Audit,
-        clock: Clock,
-    ) -> None:
-        self._accounts = accounts
-        self._passwords = passwords
-        self._attempts = attempts
-        self._known_browsers = known_browsers
-        self._audit = audit
-        self._clock = clock
+    accounts: Accounts
+    passwords: PasswordHasher
+    attempts: Attempts
+    known_browsers: KnownBrowsers
+    audit: Audit
+    clock: Clock
 
     async def verify(
         self,
@@ -371,26 +391,30 @@ class PasswordSignIn:
         """
         found = None
         if len(login) <= MAX_EMAIL_CHARACTERS:
-            found = await self._accounts.find(login)
+            found = await self.accounts.find(login)
         device = self._device(found, marks, session)
         attempt = attempt_at(login, found, address=address, device=device)
-        await self._attempts.check(attempt)
-        typed = normalized_password(password)
-        password_hash = None if found is None or typed is None else found.value.password_hash
-        verdict = await self._passwords.verify(password_hash, typed or "", network=address)
-        if found is None or typed is None or verdict is PasswordCheck.WRONG:
-            await self._attempts.failed(attempt)
-            self._audit.note(
-                AuditEvent.SIGN_IN_FAILED, account_id=attempt.account_id, factor="password"
-            )
-            raise SignInFailed
-        await self._attempts.check(attempt)  # others may have failed while this one was compared
-        signed_in = await self._still_so(found)
-        await self._attempts.succeeded(attempt)
+        account, typed, verdict = await self.attempts.counted(
+            attempt, lambda: self._compare(found, password, address)
+        )
+        signed_in = await self._still_so(account)
         if verdict is PasswordCheck.RIGHT_BUT_OUTDATED:
             signed_in = await self._rehashed(signed_in, typed, address)
-        self._audit.note(noted_as, account_id=attempt.account_id, factor="password")
+        self.audit.note(noted_as, account_id=attempt.account_id, factor="password")
         return signed_in
+
+    async def _compare(
+        self, found: Versioned[Account] | None, password: str, address: str
+    ) -> tuple[Versioned[Account], str, PasswordCheck]:
+        """The account and its password in normalized form. Raises SignInFailed."""
+        typed = normalized_password(password)
+        password_hash = None if found is None or typed is None else found.value.password_hash
+        verdict = await self.passwords.verify(password_hash, typed or "", network=address)
+        if found is None or typed is None or verdict is PasswordCheck.WRONG:
+            account_id = None if found is None else found.value.account_id
+            self.audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor="password")
+            raise SignInFailed
+        return found, typed, verdict
 
     def _device(
         self, found: Versioned[Account] | None, marks: str, session: BrowserSession | None
@@ -400,12 +424,12 @@ class PasswordSignIn:
             return None
         if session is not None and session.account_id == found.value.account_id:
             return session.public_id
-        return self._known_browsers.device(marks, found.value)
+        return self.known_browsers.device(marks, found.value)
 
     async def _still_so(self, found: Versioned[Account]) -> SignedIn:
         """The account as it is after the comparison of the password, which takes a while."""
-        now_s = self._clock.now_ms() // 1000
-        stored = await self._accounts.read(found.value.account_id)
+        now_s = self.clock.now_ms() // 1000
+        stored = await self.accounts.read(found.value.account_id)
         if stored is None or stored.value.password_hash != found.value.password_hash:
             raise SignInFailed
         if stored.value.disabled:
@@ -413,8 +437,8 @@ class PasswordSignIn:
         return SignedIn(stored, issue_time_s(stored.value, now_s))
 
     async def _rehashed(self, signed_in: SignedIn, password: str, network: str) -> SignedIn:
-        await self._accounts.rehash(signed_in.stored, password, network=network)
-        stored = await self._accounts.read(signed_in.account.account_id)
+        await self.accounts.rehash(signed_in.stored, password, network=network)
+        stored = await self.accounts.read(signed_in.account.account_id)
         if stored is None or stored.value.disabled:
             raise SignInFailed
         return SignedIn(stored, signed_in.at_s)
@@ -431,8 +455,8 @@ PASSWORD_AND_CODE: Final = ("pwd", "otp", "mfa")
 
 # Records the last sign-in to each account, for the operator's list of accounts.
 #
-# A session records it when it begins. A script that signs in for every request must not cause a
-# write for every request, so the time of its sign-ins is exact to an hour.
+# A session records it when it begins. A script that signs in for every request need not have it
+# written for every request, so the time of its sign-ins is exact to an hour.
 
 _EXACT_TO_S: Final = 3600
 

@@ -328,32 +328,20 @@ _NOT_NAMED: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnTokens:
     """Implements OwnProvider of ``authn.resource_tokens``."""
 
-    def __init__(
-        self,
-        *,
-        issuer: str,
-        store: EntryRegistry,
-        keys: ProviderKeys,
-        profile_issuer: ProfileIssuer,
-        clock: Clock,
-    ) -> None:
-        self._profile_issuer = profile_issuer
-        self._issuer = issuer
-        self._store = store
-        self._keys = keys
-        self._clock = clock
-
-    @property
-    def issuer(self) -> str:
-        return self._issuer
+    issuer: str
+    store: EntryRegistry
+    keys: ProviderKeys
+    profile_issuer: ProfileIssuer
+    clock: Clock
 
     async def key(self, key_id: str | None) -> PublicKey | None:
-        known = (await self._keys.current()).verifier(key_id)
+        known = (await self.keys.current()).verifier(key_id)
         if known is None:
-            known = (await self._keys.current(look_again=True)).verifier(key_id)
+            known = (await self.keys.current(look_again=True)).verifier(key_id)
         return known
 
     async def check(self, claims: TokenClaims) -> None:
@@ -361,7 +349,7 @@ class OwnTokens:
         if account.web_id != claims.web_id:
             raise InvalidJose("The token's account may not act for its WebID")
         try:
-            named = await self._profile_issuer.is_named_by(account.web_id)
+            named = await self.profile_issuer.is_named_by(account.web_id)
         except UnusableDocument as error:
             raise InvalidJose(str(error)) from error
         if not named:
@@ -370,8 +358,8 @@ class OwnTokens:
     async def check_identity(self, claims: CommonClaims) -> Account:
         """The account of a token, which may only say who signed in. Raises InvalidJose unless the
         token is still valid."""
-        now_ms = self._clock.now_ms()
-        account = await ACCOUNTS.read(self._store, claims.subject or "", now_ms=now_ms)
+        now_ms = self.clock.now_ms()
+        account = await ACCOUNTS.read(self.store, claims.subject or "", now_ms=now_ms)
         if account is None or account.value.disabled:
             raise InvalidJose("The token's account may not act for its WebID")
         if claims.issued_s < account.value.valid_after_s:
@@ -387,16 +375,16 @@ class OwnTokens:
         return kind in ("c", "d") or IDENTITY_SCOPE in claims.scopes
 
     async def _is_valid(self, token_id: str, now_ms: int) -> bool:
-        if await REVOKED_TOKENS.read(self._store, token_id, now_ms=now_ms) is not None:
+        if await REVOKED_TOKENS.read(self.store, token_id, now_ms=now_ms) is not None:
             return False
         kind, source = _source_of(token_id)
         if kind == "g":
-            grant = await GRANTS.read(self._store, source, now_ms=now_ms)
+            grant = await GRANTS.read(self.store, source, now_ms=now_ms)
             if grant is None or grant.value.revoked:
                 return False
             return await self._has_client(grant.value.client_id, now_ms)
         if kind == "c":
-            return await CREDENTIALS.read(self._store, source, now_ms=now_ms) is not None
+            return await CREDENTIALS.read(self.store, source, now_ms=now_ms) is not None
         return kind == "d"
 
     async def _has_client(self, client_id: str, now_ms: int) -> bool:
@@ -405,7 +393,7 @@ class OwnTokens:
         grants."""
         if is_document_url(client_id):
             return True
-        return await CLIENTS.read(self._store, client_id, now_ms=now_ms) is not None
+        return await CLIENTS.read(self.store, client_id, now_ms=now_ms) is not None
 
 
 def _source_of(token_id: str) -> tuple[str, str]:

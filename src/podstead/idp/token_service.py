@@ -57,25 +57,16 @@ from podstead.jose.tokens import (
 from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokenService:
     """Answers token requests."""
 
-    def __init__(
-        self,
-        *,
-        issuer: str,
-        records: RecordStore,
-        clients: ClientDirectory,
-        keys: ProviderKeys,
-        audit: Audit,
-        extension: AuthorizationExtension | None = None,
-    ) -> None:
-        self._issuer = issuer
-        self._records = records
-        self._clients = clients
-        self._keys = keys
-        self._audit = audit
-        self._extension = extension
+    issuer: str
+    records: RecordStore
+    clients: ClientDirectory
+    keys: ProviderKeys
+    audit: Audit
+    extension: AuthorizationExtension | None = None
 
     async def respond(
         self, form: Parameters, *, authorization: str | None, jkt: str | None
@@ -91,25 +82,25 @@ class TokenService:
             return unknown_client()
 
         async def compute() -> Changes[tuple[TokenExchange, OAuthAnswer]]:
-            now_s = self._records.now_s()
-            randomness = self._records.randomness
-            mint = TokenIssuer(self._issuer, await self._keys.current(), randomness, now_s)
+            now_s = self.records.now_s()
+            randomness = self.records.randomness
+            mint = TokenIssuer(self.issuer, await self.keys.current(), randomness, now_s)
             facts = await self._facts(form, presented)
             request = TokenRequest(form, presented or _by_token(facts), jkt, now_s)
             exchange = TokenExchange(request, facts, mint)
             answer = exchange.respond()
             return Changes((exchange, answer), exchange.records, exchange.preconditions)
 
-        exchange, answer = await self._records.transact(compute)
+        exchange, answer = await self.records.transact(compute)
         for event, grant in exchange.events:
-            self._audit.note(event, account_id=grant.account_id, client_id=grant.client_id)
+            self.audit.note(event, account_id=grant.account_id, client_id=grant.client_id)
         return answer
 
     async def client(self, client_id: str) -> Client | None:
         """The client with this id, which may also be the id of client credentials."""
         credential = await self._credential(client_id)
         if credential is None:
-            return await self._clients.find(client_id)
+            return await self.clients.find(client_id)
         return credential_client(credential.credential_id, credential.secret_hash)
 
     async def _facts(
@@ -120,12 +111,12 @@ class TokenService:
         code = refresh_token = grant = credential = client = account = None
         account_id: str | None = None
         if (secret := _secret(form, "authorization_code", "code")) is not None:
-            code = await self._records.read(CODES, secret_key(secret))
+            code = await self.records.read(CODES, secret_key(secret))
         elif (secret := _secret(form, "refresh_token", "refresh_token")) is not None:
-            refresh_token = await self._records.read(REFRESH_TOKENS, secret_key(secret))
+            refresh_token = await self.records.read(REFRESH_TOKENS, secret_key(secret))
         named = refresh_token or code
         if named is not None:
-            grant = await self._records.read(GRANTS, named.value.grant_id)
+            grant = await self.records.read(GRANTS, named.value.grant_id)
             account_id = None if grant is None else grant.value.account_id
         client_id = None if presented is None else presented.client_id
         if client_id is None and refresh_token is not None:
@@ -133,24 +124,24 @@ class TokenService:
         if client_id is not None:
             credential = await self._credential(client_id)
             if credential is None:
-                client = await self._clients.find(client_id)
+                client = await self.clients.find(client_id)
             else:
                 client = credential_client(credential.credential_id, credential.secret_hash)
                 account_id = account_id or credential.account_id
         if account_id is not None:
             account = await self._account(account_id)
         members = {}
-        if self._extension is not None and account is not None and client is not None:
+        if self.extension is not None and account is not None and client is not None:
             web_id = account.web_id if credential is None else credential.web_id
-            members = dict(await self._extension.token_members(web_id, client.client_id))
+            members = dict(await self.extension.token_members(web_id, client.client_id))
         return TokenRequestRecords(client, credential, code, refresh_token, grant, account, members)
 
     async def _credential(self, client_id: str) -> ClientCredential | None:
-        stored = await self._records.read(CREDENTIALS, client_id)
+        stored = await self.records.read(CREDENTIALS, client_id)
         return None if stored is None else stored.value
 
     async def _account(self, account_id: str) -> Account | None:
-        stored = await self._records.read(ACCOUNTS, account_id)
+        stored = await self.records.read(ACCOUNTS, account_id)
         return None if stored is None else stored.value
 
 
@@ -193,21 +184,14 @@ class _AccessToken:
     claims: CommonClaims
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokenStatus:
     """Looks up and revokes tokens of this provider."""
 
-    def __init__(
-        self,
-        *,
-        own: OwnTokens,
-        records: RecordStore,
-        allow_loopback: bool,
-        extension: AuthorizationExtension | None = None,
-    ) -> None:
-        self._own = own
-        self._records = records
-        self._allow_loopback = allow_loopback
-        self._extension = extension
+    own: OwnTokens
+    records: RecordStore
+    allow_loopback: bool
+    extension: AuthorizationExtension | None = None
 
     async def introspect(self, text: str, client: Client) -> dict[str, object]:
         """What a client may learn about a token (RFC 7662 section 2.2)."""
@@ -235,27 +219,27 @@ class TokenStatus:
             "scope": " ".join(refresh.value.scopes),
             "sub": grant.account_id,
             "webid": grant.web_id,
-            "iss": self._own.issuer,
+            "iss": self.own.issuer,
             "exp": (refresh.expires_ms or 0) // 1000,
             **await self._members(grant.web_id, client),
         }
 
     async def _members(self, web_id: str | None, client: Client) -> Mapping[str, object]:
-        if self._extension is None or web_id is None:
+        if self.extension is None or web_id is None:
             return {}
-        return await self._extension.token_members(web_id, client.client_id)
+        return await self.extension.token_members(web_id, client.client_id)
 
     async def revoke(self, text: str, client: Client) -> None:
         """Revoke one of the client's tokens; a refresh token together with all tokens of its grant
         (RFC 7009). Nothing happens for any other token."""
-        now_ms = self._records.now_ms()
+        now_ms = self.records.now_ms()
         access = await self._access_token(text, to_end=True)
         if access is not None and access.claims.client_id == client.client_id:
             await self._revoke_access(access, now_ms)
             return
         refresh = await self._refresh_token(text)
         if refresh is not None and refresh.value.client_id == client.client_id:
-            await self._records.update(GRANTS, refresh.value.grant_id, revoked)
+            await self.records.update(GRANTS, refresh.value.grant_id, revoked)
 
     async def userinfo(self, text: str, issuer: str | None) -> dict[str, object] | None:
         """The claims about the person of a token that has just been verified (OpenID Connect Core
@@ -263,12 +247,12 @@ class TokenStatus:
 
         ``None`` for a token of another provider, or one without the scope.
         """
-        if issuer is None or not same_issuer(issuer, self._own.issuer):
+        if issuer is None or not same_issuer(issuer, self.own.issuer):
             return None
         token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
         scopes = (claim_text(token.claims, "scope") or "").split()
         subject = claim_text(token.claims, "sub") or ""
-        account = await self._records.read(ACCOUNTS, subject)
+        account = await self.records.read(ACCOUNTS, subject)
         if account is None or "openid" not in scopes:
             return None
         stated: dict[str, object] = {"sub": subject}
@@ -294,44 +278,44 @@ class TokenStatus:
             # Kept for as long as the token would be accepted, with allowance for clock skew.
             expires_ms=now_ms + 2 * ACCESS_TOKEN_S * 1000,
         )
-        await self._records.commit([record])
+        await self.records.commit([record])
 
     async def _access_token(self, text: str, *, to_end: bool = False) -> _AccessToken | None:
         """A valid access token of this provider; ``None`` for any other text. A token ``to_end`` is
         also returned while its WebID document does not name this provider, since that may change.
         """
-        now_s = self._records.now_s()
+        now_s = self.records.now_s()
         try:
             token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
-            key = await self._own.key(token.key_id)
-            if key is None or token.claims.get("iss") != self._own.issuer:
+            key = await self.own.key(token.key_id)
+            if key is None or token.claims.get("iss") != self.own.issuer:
                 return None
             verify_signature(token, key)
             if self._is_for_userinfo(token):
-                audience = userinfo_url(self._own.issuer)
+                audience = userinfo_url(self.own.issuer)
                 common = read_common_claims(token, audience=audience, now_s=now_s)
-                await self._own.check_identity(common)
+                await self.own.check_identity(common)
                 return _AccessToken(token, common)
-            claims = read_claims(token, now_s=now_s, allow_loopback=self._allow_loopback)
+            claims = read_claims(token, now_s=now_s, allow_loopback=self.allow_loopback)
             if to_end:
-                await self._own.check_identity(claims)
+                await self.own.check_identity(claims)
             else:
-                await self._own.check(claims)
+                await self.own.check(claims)
         except InvalidJose:
             return None
         return _AccessToken(token, claims)
 
     def _is_for_userinfo(self, token: CompactToken) -> bool:
-        return token.claims.get("aud") == userinfo_url(self._own.issuer)
+        return token.claims.get("aud") == userinfo_url(self.own.issuer)
 
     async def _refresh_token(self, text: str) -> Versioned[RefreshToken] | None:
-        return await self._records.read(REFRESH_TOKENS, secret_key(text))
+        return await self.records.read(REFRESH_TOKENS, secret_key(text))
 
     async def _live_grant(self, grant_id: str) -> Grant | None:
-        stored = await self._records.read(GRANTS, grant_id)
+        stored = await self.records.read(GRANTS, grant_id)
         if stored is None or stored.value.revoked:
             return None
-        account = await self._records.read(ACCOUNTS, stored.value.account_id)
+        account = await self.records.read(ACCOUNTS, stored.value.account_id)
         if account is None or account.value.disabled:
             return None
         return stored.value if stored.value.authenticated_s >= account.value.valid_after_s else None

@@ -94,29 +94,21 @@ def issue_token(
     return IssuedToken(token=token, record=record)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodProvisioner:
-    """Creates pods."""
+    """Creates pods.
 
-    def __init__(
-        self,
-        *,
-        base_url: str,
-        store: ResourceStore,
-        tokens: TokenPolicy | None,
-        clock: Clock,
-        randomness: Randomness,
-        issuer: str | None = None,
-    ) -> None:
-        """``base_url`` has no trailing slash; ``tokens`` is ``None`` if none are issued.
+    ``base_url`` has no trailing slash; ``tokens`` is ``None`` if none are issued.
 
-        ``issuer`` is the identity provider stated in new profiles, if any.
-        """
-        self._base_url = base_url
-        self._store = store
-        self._tokens = tokens
-        self._clock = clock
-        self._randomness = randomness
-        self._issuer = issuer
+    ``issuer`` is the identity provider stated in new profiles, if any.
+    """
+
+    base_url: str
+    store: ResourceStore
+    tokens: TokenPolicy | None
+    clock: Clock
+    randomness: Randomness
+    issuer: str | None = None
 
     async def create(self, name: object, admitted: Admission | None = None) -> PlannedPod:
         """Create a pod atomically. ``admitted`` is the invitation, if one is needed.
@@ -134,7 +126,7 @@ class PodProvisioner:
                     preconditions=(*pod.write.preconditions, *use.preconditions),
                     records=(*pod.write.records, *use.records),
                 )
-            outcome = await self._store.commit(write)
+            outcome = await self.store.commit(write)
             if isinstance(outcome, Committed):
                 return pod
             if (
@@ -148,13 +140,13 @@ class PodProvisioner:
     def plan(self, name: object) -> PlannedPod:
         """Plan a pod; the caller may add records to its write. Raises UnusablePodName."""
         checked = check_name(name)
-        now_ms = self._clock.now_ms()
-        web_id = web_id_of(self._base_url, checked)
+        now_ms = self.clock.now_ms()
+        web_id = web_id_of(self.base_url, checked)
         issued = self._issue(checked, web_id, now_ms)
         return PlannedPod(
             name=checked,
             web_id=web_id,
-            pod_uri=f"{self._base_url}/{checked}/",
+            pod_uri=f"{self.base_url}/{checked}/",
             token=issued.token if issued else None,
             write=self._pod_write(checked, web_id, issued, now_ms),
         )
@@ -164,18 +156,18 @@ class PodProvisioner:
         return PodNameTaken()
 
     def _issue(self, pod: str, web_id: str, now_ms: int) -> IssuedToken | None:
-        if self._tokens is None:
+        if self.tokens is None:
             return None
         return issue_token(
-            self._tokens, pod=pod, web_id=web_id, now_ms=now_ms, randomness=self._randomness
+            self.tokens, pod=pod, web_id=web_id, now_ms=now_ms, randomness=self.randomness
         )
 
     def _pod_write(self, name: str, web_id: str, issued: IssuedToken | None, now_ms: int) -> Write:
         root = ResourcePath(f"/{name}/")
-        puts = pod_resources(root, name=name, owner=web_id, issuer=self._issuer)
+        puts = pod_resources(root, name=name, owner=web_id, issuer=self.issuer)
         pod = PodRecord(name=name, root=root, owner=web_id, created_ms=now_ms)
         return Write(
-            version=random_version(self._randomness),
+            version=random_version(self.randomness),
             at_ms=now_ms,
             preconditions=(
                 NoPod(name),
@@ -196,9 +188,9 @@ class PodProvisioner:
         """The records of the index over access rules."""
         for put in puts:
             if put.kind is ResourceKind.ACL and isinstance(put.body, InlineBody):
-                base_iri = self._base_url + put.path
+                base_iri = self.base_url + put.path
                 document = parse(put.body.content, put.content_type, base_iri=base_iri)
-                subject_url = self._base_url + subject_of(put.path)
+                subject_url = self.base_url + subject_of(put.path)
                 after = indexed_acl(document.graph, subject_url=subject_url)
                 yield from index_changes(put.path, None, after)
 

@@ -22,6 +22,7 @@ class ResourceCodes(ErrorCode):
     IMPORT_UNFINISHED = "The import of the pod is unfinished: run it again, or delete the pod"
     SAME_NAME = "The names of pods are compared without case, and this is the same one"
     END_HAS_PASSED = "The last day of access must not have passed"
+    ENDS_BEFORE_IT_BEGINS = "The last day of access must not be before the first one"
     OWNER_LOCKED_OUT = "The owner of the storage keeps full access; this would take it away"
     POD_KEEPS_CHANGING = "The pod keeps changing, so nothing was done; try again"
     NOTHING_ABOVE = "The root of a storage inherits from nothing, so it keeps its own rules"

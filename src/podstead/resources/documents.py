@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -48,22 +48,16 @@ from podstead.storage.protocol import DocumentSource
 from podstead.storage.records import Metadata, Version
 
 
+@dataclass(frozen=True, slots=True)
 class ContextLibrary:
     """The JSON-LD contexts for parsing documents: the bundled ones, and those of origins that the
     operator has listed; no others are ever fetched (R-11, A-187)."""
 
-    def __init__(
-        self,
-        bundled: Mapping[str, Context],
-        *,
-        fetcher: DocumentFetcher,
-        allowed_origins: frozenset[str],
-        limits: RdfLimits,
-    ) -> None:
-        self.bundled = bundled
-        self._fetcher = fetcher
-        self._allowed_origins = allowed_origins
-        self._limits = limits
+    bundled: Mapping[str, Context]
+    _: KW_ONLY
+    fetcher: DocumentFetcher
+    allowed_origins: frozenset[str]
+    limits: RdfLimits
 
     async def further(self, unknown: UnknownContext) -> Context:
         """Fetch the context that parsing a document needs, if the operator has listed its origin.
@@ -72,11 +66,11 @@ class ContextLibrary:
         and UnavailableContext if the context is temporarily unavailable.
         """
         parts = urlsplit(unknown.url)
-        if f"{parts.scheme}://{parts.netloc}".lower() not in self._allowed_origins:
+        if f"{parts.scheme}://{parts.netloc}".lower() not in self.allowed_origins:
             raise unknown
         try:
-            fetched = await self._fetcher.fetch(unknown.url, Purpose.CONTEXT)
-            return read_context(fetched.content, url=unknown.url, limits=self._limits)
+            fetched = await self.fetcher.fetch(unknown.url, Purpose.CONTEXT)
+            return read_context(fetched.content, url=unknown.url, limits=self.limits)
         except RemoteUnavailable as error:
             raise UnavailableContext(unknown.url, error.retry_after_s) from error
         except (OutboundError, BadRequest) as error:

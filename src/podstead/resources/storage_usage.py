@@ -105,41 +105,35 @@ class StorageUsage:
     breakdown: Breakdown
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodUsage:
     """Counts what takes the space of a pod."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        gate: Gate,
-        clock: Clock,
-        quotas: PodQuotas,
-        max_resources: int = MAX_RESOURCES,
-    ) -> None:
-        self._store = store
-        self._gate = gate
-        self._clock = clock
-        self._quotas = quotas
-        self._max_resources = max_resources
-        self._cached: dict[ResourcePath, tuple[int | None, Breakdown]] = {}
-        self._counting: dict[ResourcePath, asyncio.Task[Breakdown]] = {}
+    store: Store
+    gate: Gate
+    clock: Clock
+    quotas: PodQuotas
+    max_resources: int = MAX_RESOURCES
+    _cached: dict[ResourcePath, tuple[int | None, Breakdown]] = field(
+        default_factory=dict, init=False
+    )
+    _counting: dict[ResourcePath, asyncio.Task[Breakdown]] = field(default_factory=dict, init=False)
 
     async def total(self, agent: Identity | None, root: ResourcePath) -> tuple[int, int]:
         """The used bytes and the quota of a storage, for an agent with Control of it. Raises
         NotAuthenticated and AccessDenied."""
-        await self._gate.require_control(agent, root)
-        return await self._store.used_bytes(root.strip("/")), await self._quotas.of(root)
+        await self.gate.require_control(agent, root)
+        return await self.store.used_bytes(root.strip("/")), await self.quotas.of(root)
 
     async def of(self, agent: Identity | None, root: ResourcePath) -> StorageUsage:
         """The breakdown of a storage's space, for an agent with Control of it. Raises
         NotAuthenticated and AccessDenied."""
         used_bytes, quota_bytes = await self.total(agent, root)
-        charges = await self._store.list_charges(root)
+        charges = await self.store.list_charges(root)
         return StorageUsage(used_bytes, quota_bytes, charges, await self._breakdown(root))
 
     async def _breakdown(self, root: ResourcePath) -> Breakdown:
-        state, now_ms = self._store.data_version(), self._clock.now_ms()
+        state, now_ms = self.store.data_version(), self.clock.now_ms()
         if root in self._cached:
             counted_at, cached = self._cached[root]
             is_recent = cached.counted > _LARGE_POD and now_ms - cached.at_ms < _CACHED_MS
@@ -160,7 +154,7 @@ class PodUsage:
     async def _count(self, root: ResourcePath, now_ms: int) -> Breakdown:
         breakdown = Breakdown(now_ms)
         largest: list[tuple[int, ResourcePath, Metadata]] = []
-        async for resources in tree_pages(self._store, root, page_resources=STEP_RESOURCES):
+        async for resources in tree_pages(self.store, root, page_resources=STEP_RESOURCES):
             for resource in resources:
                 _add(breakdown, resource, root)
                 if not resource.kind.is_container and resource.kind.is_member:
@@ -169,7 +163,7 @@ class PodUsage:
                         heapq.heappush(largest, entry)
                     elif entry > largest[0]:
                         heapq.heapreplace(largest, entry)
-            if breakdown.counted >= self._max_resources:
+            if breakdown.counted >= self.max_resources:
                 breakdown.is_complete = False
                 break
         breakdown.largest = [each for _, _, each in sorted(largest, reverse=True)]

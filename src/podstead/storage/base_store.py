@@ -156,6 +156,9 @@ class EngineEphemeral(Protocol):
     async def wait_s(self, bucket: str, rate: BucketRate, *, now_ms: int) -> int | None:
         """What :meth:`take` would return, without taking a token."""
 
+    async def give_back(self, bucket: str, per_s: float) -> None:
+        """Return a token that was taken."""
+
     async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
         """Record a use; False if the key was used before."""
 
@@ -379,6 +382,9 @@ class BaseStore(ABC):
     ) -> Coroutine[Any, Any, int | None]:
         return self._use().ephemeral.wait_s(key, BucketRate(capacity, per_s), now_ms=now_ms)
 
+    def give_back(self, key: str, *, per_s: float) -> Coroutine[Any, Any, None]:
+        return self._use().ephemeral.give_back(key, per_s)
+
     def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> Coroutine[Any, Any, bool]:
         return self._use().ephemeral.use_once(key, until_ms=until_ms, now_ms=now_ms)
 
@@ -394,6 +400,9 @@ class BaseStore(ABC):
     async def take_orphan_body(self, path: ResourcePath) -> bytes | None:
         return await self._step(partial(self._maintenance.take_orphan_body, path))
 
+    async def remove_garbage(self, *, now_ms: int) -> None:
+        await self._use().staging.sweep_garbage(now_ms=now_ms)
+
     async def remove_pod(self, removal: PodRemoval) -> bool:
         opened = self._use()
         if not await self._step(partial(self._removals.begin, removal)):
@@ -403,7 +412,7 @@ class BaseStore(ABC):
         # reported to the caller.
         try:
             await self._finish_removals()
-            await opened.staging.sweep_garbage(now_ms=removal.at_ms)
+            await self.remove_garbage(now_ms=removal.at_ms)
         except (StorageError, Overloaded):
             logger.exception("The rest of a pod could not be removed; the next sweep will continue")
         return True

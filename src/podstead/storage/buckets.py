@@ -41,6 +41,11 @@ class RetryAfter:
     seconds: int
 
 
+def one_us(per_s: float) -> int:
+    """The microseconds in which one token refills."""
+    return round(_US_PER_S / per_s)
+
+
 def take_one(full_at_us: int | None, rate: BucketRate, *, now_ms: int) -> Taken | RetryAfter:
     """Take one token; ``full_at_us`` is ``None`` for a full bucket.
 
@@ -48,10 +53,10 @@ def take_one(full_at_us: int | None, rate: BucketRate, *, now_ms: int) -> Taken 
     treated as empty.
     """
     now_us = now_ms * _US_PER_MS
-    one_us = round(_US_PER_S / rate.per_s)
-    empty_us = rate.capacity * one_us
+    refill_us = one_us(rate.per_s)
+    empty_us = rate.capacity * refill_us
     behind_us = 0 if full_at_us is None else min(max(full_at_us - now_us, 0), empty_us)
-    excess_us = behind_us + one_us - empty_us
+    excess_us = behind_us + refill_us - empty_us
     if excess_us > 0:
         return RetryAfter(-(-excess_us // _US_PER_S))
-    return Taken(now_us + behind_us + one_us)
+    return Taken(now_us + behind_us + refill_us)

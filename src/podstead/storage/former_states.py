@@ -192,10 +192,12 @@ class KeptStates:
 
 _INSERT: Final = f"{FORMER_STATES.insert_row} ON CONFLICT DO NOTHING"
 _KEY: Final = " AND ".join(f"{name} = %s" for name in FORMER_STATES.key)
-_INSERT_COPY: Final = (
+_INSERT_COPY: Final = tuple(
     f"{FORMER_STATES.insert} SELECT {'%s, ' * len(_STATE_COLUMNS)}content, sha256 FROM bodies"  # noqa: S608
-    " WHERE {which} ON CONFLICT DO NOTHING"
+    f" WHERE {which} ON CONFLICT DO NOTHING"
+    for which in ("path = %s", "root = %s AND path = %s")
 )
+"""With the keys of bodies as they are, and with the root of the storage before them."""
 _MOVE: Final = "UPDATE former_states SET root = %s, path = %s WHERE root = %s AND path = %s"
 _DROP_BLOB: Final = (
     "INSERT INTO garbage (blob, dropped_ms) SELECT blob, %s FROM former_states"  # noqa: S608
@@ -217,8 +219,7 @@ def former_statements(
 
     The keys of bodies begin with the root of the storage if ``bodies_have_root``.
     """
-    which = "root = %s AND path = %s" if bodies_have_root else "path = %s"
-    insert_copy = _INSERT_COPY.replace("{which}", which)
+    insert_copy = _INSERT_COPY[bodies_have_root]
     for each in changes:
         if isinstance(each, MovedFormer):
             yield _MOVE, (*_rooted(each.target), *_rooted(each.source))

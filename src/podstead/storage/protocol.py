@@ -327,6 +327,10 @@ class FormerStates(Protocol):
         """Open the body of a former state; ``None`` if it is no longer kept. Raises
         StorageError."""
 
+    async def remove_garbage(self, *, now_ms: int) -> None:
+        """Remove the large bodies of removed states now, except those that are being read, instead
+        of at the next sweep. Raises StorageError, Overloaded."""
+
 
 class RateCounters(Protocol):
     """Token buckets shared by all workers (A-180)."""
@@ -340,6 +344,9 @@ class RateCounters(Protocol):
 
     async def wait_s(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
         """What :meth:`take` would return, without taking a token."""
+
+    async def give_back(self, key: str, *, per_s: float) -> None:
+        """Return a token that was taken from the bucket. Raises StorageError, Overloaded."""
 
 
 class ReplayCache(Protocol):

@@ -249,11 +249,13 @@ class RecordStore:
 
         return await self.transact(compute)
 
-    async def transact(self, compute: Callable[[], Awaitable[Changes[Result]]]) -> Result:
+    async def transact(
+        self, compute: Callable[[], Awaitable[Changes[Result]]], *, attempts: int = MAX_ATTEMPTS
+    ) -> Result:
         """Commit what ``compute`` reads and decides, and return its result. If a precondition does
-        not hold, ``compute`` runs again, up to :data:`MAX_ATTEMPTS` times in all. Raises
-        Contention after that; Overloaded, StorageError, and what ``compute`` raises."""
-        for _ in range(MAX_ATTEMPTS):
+        not hold, ``compute`` runs again, up to ``attempts`` times in all. Raises Contention after
+        that; Overloaded, StorageError, and what ``compute`` raises."""
+        for _ in range(attempts):
             changes = await compute()
             if await self.try_commit(changes.records, changes.preconditions):
                 return changes.result

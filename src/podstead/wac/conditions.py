@@ -92,6 +92,9 @@ class PeriodCondition(Value):
         )
 
 
+ALWAYS: Final = PeriodCondition()
+"""The period of a rule without one."""
+
 Condition: TypeAlias = ClientCondition | IssuerCondition | PeriodCondition
 
 
@@ -115,7 +118,7 @@ def next_change_ms(conditions: Iterable[Condition], now_ms: int) -> int | None:
     )
 
 
-def end_of(conditions: Iterable[Condition]) -> int | None:
+def first_end_ms(conditions: Iterable[Condition]) -> int | None:
     """When the first of the periods among the conditions ends; ``None`` if none does."""
     ends = (each.ends_ms for each in conditions if isinstance(each, PeriodCondition))
     return min((each for each in ends if each is not None), default=None)

@@ -588,7 +588,14 @@ def _may_know_content(grant: GrantedAccess) -> bool:
 
 
 def _denial(agent: Identity, mode: Mode, grant: GrantedAccess) -> AccessDenied:
-    """The error for an agent without a mode. It says so if only its application lacks the mode."""
+    """The error for an agent without a mode. It says so if only its application or token lacks the
+    mode."""
+    if mode in grant.withheld and agent.method is AuthenticationMethod.SIMPLE:
+        return InsufficientScope(
+            "You may do this, but this token may not, and what it may do never changes; another "
+            "token can be created for it",
+            scheme="Bearer",
+        )
     if mode not in grant.withheld or grant.asks_at is None:
         return AccessDenied()
     is_bound = agent.method is AuthenticationMethod.DPOP

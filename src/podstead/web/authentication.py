@@ -62,8 +62,10 @@ class AuthenticateChallenges:
         if isinstance(error, InsufficientScope):
             value = (
                 f'{error.scheme} realm="{self.realm}", error="{error.known_text}", '
-                f'error_description="{error}", error_uri="{error.asks_at}"'
+                f'error_description="{error}"'
             )
+            if error.asks_at is not None:
+                value += f', error_uri="{error.asks_at}"'
             return [(b"www-authenticate", value.encode("ascii"))]
         common = f'realm="{self.realm}", scope="openid webid"'
         if self.provider is not None:

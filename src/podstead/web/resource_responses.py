@@ -86,7 +86,7 @@ _RDF_INPUT = b"text/turtle, application/ld+json, application/n-triples"
 _PATCH_INPUT = b"text/n3, application/sparql-update"
 _ANY_INPUT = b"text/turtle, application/ld+json, */*"
 # User content must never act with this origin's rights: it gets an opaque one (R-15, A-61).
-_SANDBOX = (
+SANDBOX = (
     b"content-security-policy",
     b"sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts",
 )
@@ -99,14 +99,28 @@ _ACCEPTS_RANGES = (b"accept-ranges", b"bytes")
 _ACCEPTS_NO_RANGES = (b"accept-ranges", b"none")
 
 
+DocumentLink = tuple[str, str]
+"""A link of all documents: what its address begins with before the path of the document, and its
+relation type."""
+
+
 class Responder:
     """Creates responses; ``base_url`` is the prefix of absolute links."""
 
-    def __init__(self, *, base_url: str, clock: Clock, further: Sequence[HeaderField] = ()) -> None:
-        """``further`` are header fields of all responses to reads."""
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        clock: Clock,
+        further: Sequence[HeaderField] = (),
+        document_links: Sequence[DocumentLink] = (),
+    ) -> None:
+        """``further`` are header fields of all responses to reads, and ``document_links`` links of
+        all documents."""
         self._clock = clock
         self._base_url = base_url
         self._further = tuple(further)
+        self._document_links = tuple(document_links)
 
     def outcome(self, outcome: Outcome, request: ResourceRequest) -> Response:
         """The response to an operation that was carried out."""
@@ -161,7 +175,10 @@ class Responder:
             rdf = (
                 outcome.metadata is not None and essence(outcome.metadata.content_type) in RDF_TYPES
             )
-            links = _links(target, kind, self._base_url, rdf=rdf, owner=outcome.owner)
+            further = self._document_links if kind is ResourceKind.DOCUMENT else ()
+            links = _links(
+                target, kind, self._base_url, rdf=rdf, owner=outcome.owner, further=further
+            )
             headers.append((b"link", links))
         if request.ignored_conditions and outcome.result in _WRITTEN:
             ignored = [
@@ -203,7 +220,7 @@ def options_response(
 def _represented(
     outcome: Outcome, representation: Representation, request: ResourceRequest, headers: Headers
 ) -> Response:
-    headers += (_SANDBOX, _ACCEPTS_RANGES if representation.verbatim else _ACCEPTS_NO_RANGES)
+    headers += (SANDBOX, _ACCEPTS_RANGES if representation.verbatim else _ACCEPTS_NO_RANGES)
     return content_response(
         representation.body,
         representation.content_type,
@@ -260,6 +277,7 @@ def _links(
     *,
     rdf: bool = False,
     owner: str | None = None,
+    further: tuple[DocumentLink, ...] = (),
 ) -> bytes:
     """The Link header on one line (P-29 to P-35, N-22); without ``kind``, only what follows from
     the URL."""
@@ -278,6 +296,7 @@ def _links(
         links.append((stream, SOLID_UPDATES_VIA_STREAMING_HTTP))
     if owner is not None:  # P-33; clients use either
         links += [(owner, SOLID_OWNER), (owner, SOLID_POD_OWNER)]
+    links += [(base_url + address + target, relation) for address, relation in further]
     types = _type_links(tuple(_types(target, kind, rdf=rdf)))
     return f"{link_header(links)}, {types}".encode("ascii")
 

@@ -6,11 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.clients.applications.sites import PACKAGES, PAGES, bundled
 from tests.clients.applications.test_penny import LIBRARY
-from tests.clients.identity.field_notes import opened, running_application
+from tests.clients.identity.field_notes import (
+    Application,
+    confine_to_private,
+    opened,
+    running_application,
+)
 from tests.support.client import Client
 from tests.support.node import APPLICATIONS, install_packages
 from tests.support.people import Account
@@ -137,3 +142,71 @@ def test_files_and_folders_are_copied_moved_and_deleted(
     posted = f"{account.pod_url}private/posted.ttl"
     statements = owner.get(f"{private}posted.ttl", Accept="application/n-triples").text
     assert statements.strip() == f"<{posted}#a> <{posted}#b> <{posted}#d> ."
+
+
+@pytest.fixture
+def confined(page: Page, website: Website, account: Account, owner: Client) -> Application:
+    """An application that the person let into one folder alone, and a letter elsewhere."""
+    owner.put(f"/{account.name}/letters/first.txt", "Dear Bob", "text/plain")
+    application = opened(page.context, website, account)
+    application.sign_in(by=confine_to_private)
+    return application
+
+
+@pytest.mark.feature("access_limits")
+def test_inrupts_library_stays_in_the_folder_that_it_was_let_into(
+    confined: Application, account: Account
+) -> None:
+    """It is told why, and where the person can allow more."""
+    note, letter = f"{account.pod_url}private/note", f"{account.pod_url}letters/first.txt"
+    assert confined.does("Write", note, "mine") == "201"
+    assert confined.does("Read", note) == "200 mine"
+    for act, url in (("Read", letter), ("Write", letter), ("Write", f"{letter}.2")):
+        assert confined.does(act, url).startswith("403 ")
+    challenge = confined.page.evaluate(
+        """async (url) => {
+            const response = await solidClientAuthentication.fetch(url);
+            return response.headers.get("www-authenticate");
+        }""",
+        letter,
+    )
+    assert 'error="insufficient_scope"' in challenge
+    question = confined.page.context.new_page()
+    question.goto(challenge.partition('error_uri="')[2].rstrip('"'))
+    question.get_by_role("button", name="Allow it", exact=True).click()
+    expect(question.get_by_role("button", name="Allow it", exact=True)).to_be_hidden()
+    assert confined.does("Read", letter) == "200 Dear Bob"
+    assert confined.does("Write", letter).startswith("403 ")
+
+
+@pytest.mark.feature("access_limits")
+def test_solid_file_client_stays_in_the_folder_that_it_was_let_into(
+    confined: Application, account: Account, owner: Client
+) -> None:
+    """It copies and moves access rules as well, unless it is told not to."""
+    confined.page.add_script_tag(url="/files.js")
+    seen: dict[str, Any] = confined.page.evaluate(
+        """async ({inside, outside}) => {
+            const files = new SolidFileClient(solidClientAuthentication);
+            await files.createFile(inside + "a/note.txt", "one", "text/plain");
+            await files.createFolder(inside + "b/");
+            const alone = {withAcl: false};
+            await files.move(inside + "a/note.txt", inside + "b/note.txt", alone);
+            const status = (error) => error.status ?? error.errors?.[0]?.status ?? `${error}`;
+            const refused = {};
+            for (const [name, act] of Object.entries({
+                read: () => files.readFile(outside + "first.txt"),
+                list: () => files.readFolder(outside),
+                write: () => files.createFile(outside + "new.txt", "x", "text/plain"),
+                copyOut: () => files.copyFile(inside + "b/note.txt", outside + "note.txt", alone),
+                copyIn: () => files.copyFile(outside + "first.txt", inside + "first.txt", alone),
+                rules: () => files.copyFile(inside + "b/note.txt", inside + "c.txt"),
+                remove: () => files.deleteFile(outside + "first.txt"),
+            })) refused[name] = await act().then(() => "done", status);
+            return {kept: await files.readFile(inside + "b/note.txt"), refused};
+        }""",
+        {"inside": f"{account.pod_url}private/", "outside": f"{account.pod_url}letters/"},
+    )
+    ways = ("read", "list", "write", "copyOut", "copyIn", "rules", "remove")
+    assert seen == {"kept": "one", "refused": dict.fromkeys(ways, 403)}
+    assert owner.members(f"/{account.name}/letters/") == {f"/{account.name}/letters/first.txt"}

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Response, expect
 
 from tests.clients.applications.sites import PACKAGES, publish_folder
-from tests.clients.identity.field_notes import sign_in_at_provider
+from tests.clients.identity.field_notes import SignIn, confine_to_private, sign_in_at_provider
 from tests.support.client import Client
 from tests.support.people import Account
 from tests.support.websites import Website, running_website
@@ -50,13 +50,22 @@ class DataBrowser:
         """Press what stands before a name in a list, a triangle."""
         self.outline.get_by_role("row", name=name).last.locator("img").first.click()
 
-    def sign_in(self, issuer: str) -> None:
+    def make_folder(self, container: str, name: str) -> None:
+        """Press the buttons for it, and wait until it is listed."""
+        self.open(container)
+        self.page.get_by_title("Add another tool").last.click()
+        self.page.get_by_title("Make new folder").last.click()
+        self.outline.get_by_role("textbox").last.fill(name)
+        self.page.get_by_title("Continue").last.click()
+        expect(self.outline.get_by_text(name)).to_be_visible()
+
+    def sign_in(self, issuer: str, by: SignIn = sign_in_at_provider) -> None:
         """Type a provider, and do what its pages ask for."""
         self.page.goto(f"{self.website.origin}/browse.html?uri={self.account.pod_url}")
         self.page.get_by_role("button", name="Log in", exact=True).click()
         self.page.get_by_placeholder("https://example.com").fill(issuer)
         self.page.get_by_role("button", name="Go", exact=True).last.click()
-        sign_in_at_provider(self.page, self.account)
+        by(self.page, self.account)
         expect(self.page.locator("#webId")).to_have_text(f"<{self.account.web_id}>")
         assert self.page.url.startswith(self.website.origin)
 
@@ -83,20 +92,36 @@ def test_somebody_signs_in_by_the_address_of_their_pod_browses_and_makes_a_folde
 ) -> None:
     """The provider is found by requests with credentials from another origin; the folder is made by
     PUT without a body and without Content-Type."""
-    page, account = data_browser.page, data_browser.account
+    account = data_browser.account
     owner.put(path_of(account, "private/diary/today.txt"), "It rained.", "text/plain")
     data_browser.open(account.pod_url + "private/")
     data_browser.expand("diary")
     data_browser.expand("today.txt")
     expect(data_browser.outline.get_by_text("It rained.").last).to_be_visible()
-    data_browser.open(account.pod_url + "private/diary/")
-    page.get_by_title("Add another tool").last.click()
-    page.get_by_title("Make new folder").last.click()
-    data_browser.outline.get_by_role("textbox").last.fill("holiday")
-    page.get_by_title("Continue").last.click()
-    expect(data_browser.outline.get_by_text("holiday")).to_be_visible()
+    data_browser.make_folder(account.pod_url + "private/diary/", "holiday")
     diary = path_of(account, "private/diary/")
     assert owner.members(diary) == {f"{diary}holiday/", f"{diary}today.txt"}
+
+
+@pytest.mark.feature("access_limits")
+def test_it_stays_in_the_folder_that_it_was_let_into(
+    page: Page, website: Website, account: Account, owner: Client
+) -> None:
+    """By the choice of the person on the page of consent."""
+    owner.put(path_of(account, "private/diary/today.txt"), "It rained.", "text/plain")
+    owner.put(path_of(account, "letters/first.txt"), "Dear Bob", "text/plain")
+    data_browser = DataBrowser(page, website, account)
+    data_browser.sign_in(account.pod_url, confine_to_private)
+    data_browser.open(account.pod_url + "private/")
+    data_browser.expand("diary")
+    data_browser.expand("today.txt")
+    expect(data_browser.outline.get_by_text("It rained.").last).to_be_visible()
+    data_browser.make_folder(account.pod_url + "private/diary/", "holiday")
+    with page.expect_response(account.pod_url + "letters/") as answer:
+        data_browser.open(account.pod_url + "letters/")
+    assert answer.value.status == 403
+    assert 'error="insufficient_scope"' in answer.value.headers["www-authenticate"]
+    expect(data_browser.outline.get_by_text("first.txt")).to_be_hidden()
 
 
 def test_a_folder_is_shared_with_everyone(data_browser: DataBrowser, owner: Client) -> None:

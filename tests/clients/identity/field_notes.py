@@ -5,10 +5,11 @@ Its files are in ``tests/clients/pages``; the library is reached through a scrip
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -20,6 +21,7 @@ from tests.support.websites import Website, running_website
 PAGES = CLIENTS / "pages"
 PAGE = "/notes.html"
 CLIENT = "/client"
+SignIn: TypeAlias = Callable[[Page, Account], None]
 
 
 def sign_in_at_provider(page: Page, account: Account) -> None:
@@ -27,6 +29,17 @@ def sign_in_at_provider(page: Page, account: Account) -> None:
     page.get_by_label("E-mail address or pod name").fill(account.email)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
+    page.get_by_role("button", name="Allow", exact=True).click()
+
+
+def confine_to_private(page: Page, account: Account) -> None:
+    """Do the same, and let the application into the folder ``private/`` alone."""
+    page.get_by_label("E-mail address or pod name").fill(account.email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.get_by_label("Only what I choose here").check()
+    page.get_by_text("Folders and documents").click()
+    page.get_by_label("private/", exact=True).check()
     page.get_by_role("button", name="Allow", exact=True).click()
 
 
@@ -54,10 +67,10 @@ class Application:
         self.page.get_by_label("without any page").set_checked(quietly)
         self.page.get_by_role("button", name="Sign in", exact=True).click()
 
-    def sign_in(self, *, client_id: str = "") -> None:
+    def sign_in(self, *, client_id: str = "", by: SignIn = sign_in_at_provider) -> None:
         """Press it, and do what the provider's pages ask for."""
         self.ask(client_id=client_id)
-        sign_in_at_provider(self.page, self.account)
+        by(self.page, self.account)
         self.knows(self.account.web_id)
 
     def knows(self, who: str) -> None:

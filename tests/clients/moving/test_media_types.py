@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from podstead.features.importers.extensions import type_by_extension
+from podstead.features.importers.folders import type_by_extension
 from tests.support.node import COMMUNITY_SERVER, NODE, install_packages
 from tests.support.server import DEADLINE_S
 

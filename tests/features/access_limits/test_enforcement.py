@@ -115,6 +115,11 @@ def model(limit: Limit, path: str) -> set[str]:
         modes |= {"append"}
     if "edit" in actions:
         modes |= {"append", "write"} | ({"control"} if limit.rules else set())
+    for place in limit.places:
+        if place.rules and "edit" in place.actions and path.startswith(place.path):
+            of_another = path.startswith("/alice/apps/") and place.path < "/alice/apps/"
+            is_inside = place.path[-1] == "/" or path == place.path
+            modes |= {"control"} if is_inside and (limit.apps or not of_another) else set()
     return modes
 
 
@@ -122,11 +127,15 @@ def random_limit(chosen: random.Random) -> Limit:
     return Limit(
         POD,
         tuple(
-            AllowedPlace(path, tuple(each for each in ACTIONS if chosen.random() < 0.6))
+            AllowedPlace(
+                path,
+                tuple(each for each in ACTIONS if chosen.random() < 0.6),
+                rules=chosen.random() < 0.3,
+            )
             for path in chosen.sample(PLACES, chosen.randrange(4))
         ),
         shared=("read",) if chosen.random() < 0.5 else (),
-        rules=chosen.random() < 0.5,
+        rules=chosen.random() < 0.3,
         apps=chosen.random() < 0.5,
         paused=chosen.random() < 0.1,
     )

@@ -39,6 +39,7 @@ from podstead.storage.sqlite import SqliteFacts, SqliteStore
 from tests.features.access_limits.test_pages import DOC, let_in, page_of
 from tests.support import tus
 from tests.support.application import BASE, Server, Start
+from tests.support.asgi_sockets import connected
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
 from tests.support.commands import invoke
@@ -87,13 +88,19 @@ def test_a_token_is_made_with_a_limit(process: ServerProcess) -> None:
         assert send(token, "PUT", "/alice/photos/a.ttl") == 403
         assert send(token, "GET", "/alice/notes/b.ttl") == 403
         assert send(token, "GET", "/alice/photos/a.ttl") == 200
+    headers = {"Authorization": f"Bearer {token}"}
+    refused = process.request("GET", "/alice/notes/b.ttl", "", headers)
+    assert json.loads(refused.body)["error"] == "insufficient_scope"
+    assert 'error="insufficient_scope"' in refused.headers["www-authenticate"]
+    assert "token" in refused.headers["www-authenticate"]
+    assert "error_uri" not in refused.headers["www-authenticate"]
     assert send(create("--read", "--until", "2001-01-01"), "GET", "/alice/notes/b.ttl") == 403
     later = create("--read", "--add", "--until", "2999-01-01")
     assert send(later, "GET", "/alice/notes/b.ttl") == 200
     assert send(later, "PUT", "/alice/notes/b.ttl") == 403
     assert send(create(), "PUT", "/alice/notes/b.ttl") == 204
-    refused = invoke(process.root, "token", "create", "alice", "--folder", "/alice/../bob/")
-    assert refused.exit_code == 2
+    wrong = invoke(process.root, "token", "create", "alice", "--folder", "/alice/../bob/")
+    assert wrong.exit_code == 2
     # It is not enough to sign in as the owner of the pod either.
     for each, expected in ((token, False), (owner, True)):
         form = f"token={each}&next=/.pages"
@@ -235,6 +242,53 @@ async def test_an_open_channel_delivers_nothing_after_the_limit(
         assert json.loads(first)["type"] == "Update"
         after = await stream.piece()
         assert after is None or json.loads(after)["type"] == "Create", "not what came in between"
+
+
+@pytest.mark.feature("legacy_notifications")
+async def test_an_open_socket_hears_nothing_beyond_the_limit(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    token, allowed = await let_in(pages_server, browser, notes), "/alice/notes/b.ttl"
+    await pages_server.alice.put(allowed, "<> a <#first>.", TURTLE)
+    headers = {"Authorization": f"Bearer {token}"}
+    async with connected(
+        pages_server.application, protocols=["solid-0.1"], headers=headers
+    ) as socket:
+        await socket.receive()
+        for each in (DOC, allowed):
+            await socket.send(f"sub {BASE}{each}")
+            assert await socket.receive() == f"ack {BASE}{each}"
+        page = await page_of(browser)
+        await browser.send(page, page.path, access="less", another="/alice/notes/", read="yes")
+        await pages_server.alice.put(DOC, "<> a <#second>.", TURTLE)
+        await pages_server.alice.put(allowed, "<> a <#second>.", TURTLE)
+        assert await socket.receive() == f"err {BASE}{DOC} forbidden"
+        assert await socket.receive() == f"pub {BASE}{allowed}"
+
+
+async def test_a_token_opens_no_page_exports_nothing_and_makes_no_credentials(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    """Those need a session of the person."""
+    client = pages_server.public.with_token(await let_in(pages_server, browser, notes))
+    form = "application/x-www-form-urlencoded"
+    for path in (
+        "/.pages/zip/alice/",
+        "/.pages/files/alice/photos/",
+        "/.pages/apps",
+        "/idp/account",
+    ):
+        answer = await client.request("GET", path, headers={"Accept": "text/html"})
+        leads_to = answer.header("location") or ""
+        assert answer.status in {401, 403} or leads_to.startswith(("/idp/login", "/.pages/sign-in"))
+    for path in (
+        "/idp/account/client-credentials",
+        "/idp/account/tokens",
+        "/idp/account/export",
+        "/.pages/apps/limits",
+    ):
+        answer = await client.post(path, "access=all", form)
+        assert answer.status in {401, 403}, (path, answer.text)
 
 
 # --- git, and pods that are renamed --------------------------------------------------------------

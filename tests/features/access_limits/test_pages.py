@@ -100,7 +100,7 @@ async def test_a_question_says_what_else_the_answer_allows(
     await let_in(pages_server, browser, notes, access="less", another=DOC, read="yes")
     address = (await page_of(browser)).url
     of_folder = "Everything in this folder is included"
-    of_rules = "see and change who has access wherever"
+    of_rules = "It may then change and delete this as well"
     for path, mode, said in (
         (DOC, "read", (False, False)),
         ("/alice/photos/", "read", (True, False)),
@@ -186,6 +186,104 @@ async def test_client_credentials_have_a_limit_of_their_own(
     (granted,) = again.json()["authorization_details"]
     assert granted["locations"] == [f"{BASE}/alice/notes/"]
     assert await read(pages_server, again.json()["access_token"]) == 403
+
+
+async def test_a_token_is_created_with_a_limit_and_seen(
+    pages_server: Server, browser: Browser
+) -> None:
+    await pages_server.alice.put(DOC, "<> a <#x>.", "text/turtle")
+    await sign_in(browser)
+    page = await browser.get("/.pages/security?view=programs")
+    assert 'formaction="/idp/account/tokens?' in page.text
+    fields = {**page.form("/idp/account/client-credentials").fields, "read": "yes"}
+    chosen = {"access": "less", "place:/alice/photos/": "yes", "until": "week"}
+    for name in ("add", "edit"):
+        fields.pop(name, None)
+    made = await browser.post("/idp/account/tokens", {**fields, **chosen})
+    (token,) = re.findall(r'class="secret"[^>]*>([^<]+)<', made.text)
+    assert await read(pages_server, token) == 200
+    client = pages_server.public.with_token(token)
+    assert (await client.get("/alice/private/")).status == 403
+    assert (await client.put(DOC, "<> a <#y>.", "text/turtle")).status == 403
+    shown = await browser.get("/.pages/security?view=programs")
+    assert re.search(r"<code>/alice/photos/</code>\s*: read", shown.text)
+    assert "oken of a pod created" in (await browser.get("/.pages/security?view=events")).text
+    (address,) = re.findall(r'action="(/idp/account/tokens/[^"?]+)', shown.text)
+    await browser.send(shown, address)
+    assert await read(pages_server, token) == 401
+
+
+async def test_each_place_has_actions_of_its_own(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    """And access rules as well; what is saved as shown stays the same."""
+    await pages_server.alice.put("/alice/notes/b.ttl", "<> a <#x>.", "text/turtle")
+    await pages_server.alice.put("/alice/mail/c.ttl", "<> a <#x>.", "text/turtle")
+    token = await let_in(
+        pages_server,
+        browser,
+        notes,
+        **{
+            "access": "less",
+            "place:/alice/photos/": "yes",
+            "place:/alice/notes/": "yes",
+            "actions:/alice/notes/": "read add edit rules",
+            "place:/alice/mail/": "yes",
+            "actions:/alice/mail/": "add",
+            "read": "yes",
+        },
+    )
+    client = pages_server.public.with_token(token)
+
+    async def reach() -> list[int]:
+        found = []
+        for path in (DOC, "/alice/notes/b.ttl", "/alice/mail/c.ttl"):
+            found.append((await client.get(path)).status)
+            found.append((await client.put(path, "<> a <#y>.", "text/turtle")).status)
+            found.append((await client.get(f"{path}.acl")).status)
+        return found
+
+    expected = [200, 403, 403, 200, 204, 404, 403, 403, 403]
+    assert await reach() == expected
+    page = await page_of(browser)
+    assert "read, add, change and delete, change who has access" in page.text
+    chosen = re.findall(
+        r'<select name="(actions:[^"]+)"[^>]*>(?:\s*<option (?:(?! selected)[^>])*>[^<]*</option>)*'
+        r'\s*<option value="([^"]+)" selected',
+        page.text,
+    )
+    assert len(chosen) == 3, "all of them differ from what is common to all, which is nothing"
+    places = {name.replace("actions:", "place:"): "yes" for name, _ in chosen}
+    await browser.send(page, page.path, access="less", **places, **dict(chosen))
+    assert await reach() == expected
+
+
+async def test_an_application_asks_for_access_rules_in_one_folder(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    asked = [
+        {"type": TYPE, "locations": ["./"], "actions": ["read", "edit"]},
+        {
+            "type": TYPE,
+            "locations": ["photos/"],
+            "actions": ["edit"],
+            "privileges": ["access_rules"],
+        },
+    ]
+    await pages_server.alice.put(DOC, "<> a <#x>.", "text/turtle")
+    await sign_in(browser)
+    page = await browser.get(notes.request(authorization_details=json.dumps(asked)))
+    tokens = await notes.tokens(await browser.send(page, f"{page.path}/confirm", access="asked"))
+    client = pages_server.public.with_token(tokens["access_token"])
+    assert (await client.get(f"{DOC}.acl")).status == 404
+    assert (await client.get("/alice/.acl")).status == 403
+    granted = tokens["authorization_details"]
+    assert {
+        "type": TYPE,
+        "locations": [f"{BASE}/alice/photos/"],
+        "actions": ["edit"],
+        "privileges": ["access_rules"],
+    } in granted
 
 
 async def test_client_credentials_are_limited_when_they_are_created(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from podstead.features.importers.community import CommunityServerData
+from podstead.features.importers.file_sources import WebDavFolder, WebDavRefused
 from podstead.features.importers.folders import (
     MAX_LEVELS,
     EntryKind,
@@ -19,7 +20,6 @@ from podstead.features.importers.folders import (
     readable_path,
 )
 from podstead.features.importers.values import FoundResource, LeftOut, NotThisServer
-from podstead.features.importers.webdav import WebDavFolder, WebDavRefused
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import Guard
 from podstead.outbound.urls import UrlRules

@@ -5,55 +5,17 @@ nothing that the server writes has the secret.
 from __future__ import annotations
 
 import re
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator, Sequence
-from http.cookiejar import CookieJar
 from pathlib import Path
 
 import pytest
 
-from tests.support.client import Pod, create_pod
+from tests.support.client import create_pod
 from tests.support.nodes import running_nodes
 from tests.support.server import ServerProcess, running_server
+from tests.support.web_browser import WebBrowser, signed_in, token_of
 
-FORM = "application/x-www-form-urlencoded"
 TIMES = 12
-
-
-class WebBrowser:
-    """A browser with cookies, on connections of their own."""
-
-    def __init__(self, base_url: str) -> None:
-        self._base_url = base_url
-        cookies = urllib.request.HTTPCookieProcessor(CookieJar())
-        self._opener = urllib.request.build_opener(cookies)
-
-    def at(self, base_url: str) -> WebBrowser:
-        """The same browser at another node."""
-        other = WebBrowser(base_url)
-        other._opener = self._opener
-        return other
-
-    def ask(self, path: str, **fields: str) -> tuple[int, str]:
-        """The status and the page; a form is sent if there are fields."""
-        body = urllib.parse.urlencode(fields).encode() if fields else None
-        headers = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin", "Content-Type": FORM}
-        request = urllib.request.Request(self._base_url + path, body, headers)
-        try:
-            with self._opener.open(request, timeout=60) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
-
-
-def signed_in(base_url: str, pod: Pod) -> WebBrowser:
-    browser = WebBrowser(base_url)
-    status, _page = browser.ask("/.pages/sign-in", token=pod.token)
-    assert status == 200
-    return browser
 
 
 def new_link(owner: WebBrowser, path: str, **fields: str) -> str:
@@ -74,12 +36,6 @@ def end_link(owner: WebBrowser, path: str) -> None:
     assert link is not None
     fields = {"csrf_token": token_of(page), "change": "end", "link": link[1]}
     assert owner.ask(f"/.pages/sharing-links{path}", **fields)[0] == 200
-
-
-def token_of(page: str) -> str:
-    found = re.search(r'data-csrf-token="([0-9a-f]+)"', page)
-    assert found is not None, page
-    return found[1]
 
 
 def check(servers: Sequence[ServerProcess]) -> str:

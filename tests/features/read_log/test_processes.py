@@ -1,45 +1,55 @@
-"""A read log on a server with several workers, each of which records what it answers."""
+"""Read logs on servers with several workers, and on nodes: each records what it answers."""
 
 from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from podstead.features.read_log.pages import LOOK_S
-from tests.features.links.test_processes import WebBrowser, signed_in, token_of
-from tests.support.client import Pod, create_pod
+from tests.support.client import Client, create_pod
+from tests.support.nodes import running_nodes
 from tests.support.server import ServerProcess, running_server
+from tests.support.web_browser import WebBrowser, signed_in, token_of
 
 READS = 30
 DEADLINE_S = 60
 
 
-def test_the_reads_of_all_workers_are_in_one_log(tmp_path: Path) -> None:
-    server = ServerProcess(tmp_path / "root", ["--workers", "2", "--pod-creations-per-hour", "0"])
-    with running_server(server):
-        pod = create_pod(server)
-        document, log = f"{pod.root}notes/a.txt", f"/.pages/read-log{pod.root}notes/"
-        with pod.owner() as client:
-            headers = {"Content-Type": "text/plain"}
-            assert client.request("PUT", document, "one", headers).status == 201
-        read(pod, document)  # which each worker now has in its cache
-        owner = signed_in(server.base_url, pod)
-        token = token_of(owner.ask(log)[1])
-        assert owner.ask(log, csrf_token=token, log="on")[0] == 200
+def check(servers: Sequence[ServerProcess]) -> None:
+    """Read on connections of their own, which the workers share, before and while a log is on."""
+    pod = create_pod(servers[0])
+    document, log = f"{pod.root}notes/a.txt", f"/.pages/read-log{pod.root}notes/"
+    owner = signed_in(servers[0].base_url, pod)
+    with ExitStack() as stack:
+        clients = [Client(each, token=pod.token) for each in servers for _ in range(READS)]
+        readers = [stack.enter_context(each) for each in clients]
+        assert readers[0].put(document, "one").status == 201
+        assert {each.get(document).status for each in readers} == {200}  # now in each cache
+        assert owner.ask(log, csrf_token=token_of(owner.ask(log)[1]), log="on")[0] == 200
         time.sleep(2 * LOOK_S)
-        read(pod, document)
-        deadline = time.monotonic() + DEADLINE_S
-        while (found := counted(owner, log)) < READS and time.monotonic() < deadline:
-            time.sleep(0.2)
-        assert found == READS
+        assert {each.get(document).status for each in readers} == {200}
+    places = [owner.at(each.base_url) for each in servers]
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        found = [counted(each, log) for each in places]
+        if found == [len(readers)] * len(places) or time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
+    assert found == [len(readers)] * len(places)
 
 
-def read(pod: Pod, document: str) -> None:
-    """On connections of their own, which the workers share."""
-    for _ in range(READS):
-        with pod.owner() as client:
-            assert client.request("GET", document).status == 200
+def test_the_reads_of_all_workers_are_in_one_log(tmp_path: Path) -> None:
+    options = ["--workers", "2", "--pod-creations-per-hour", "0"]
+    with running_server(ServerProcess(tmp_path / "root", options)) as server:
+        check([server])
+
+
+def test_the_reads_of_all_nodes_are_in_one_log(tmp_path: Path) -> None:
+    with running_nodes(tmp_path, nodes=2, options=("--pod-creations-per-hour", "0")) as nodes:
+        check(nodes)
 
 
 def counted(owner: WebBrowser, log: str) -> int:

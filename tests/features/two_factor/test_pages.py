@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -253,6 +254,21 @@ async def test_guessing_codes_waits_and_does_not_lock_the_owner_out(
     await owner.send(page, "/.pages/sign-out")
     page = await owner.send(await give_password(owner), STEP, code=code_of(secret, clock))
     assert page.path == "/.pages/security"
+
+
+async def test_codes_that_are_guessed_at_once_get_no_more_tries(
+    server: Server, secret: str, clock: FakeClock
+) -> None:
+    """In as many browsers, as somebody can have who knows the password; the last one is right."""
+    browsers = [Browser(server.application) for _ in range(20)]
+    for each in browsers:
+        await give_password(each)
+    codes = ["000000"] * 19 + [code_of(secret, clock)]
+    pages = await asyncio.gather(
+        *(each.post(STEP, {"code": code}) for each, code in zip(browsers, codes, strict=True))
+    )
+    assert [page.status for page in pages].count(429) == 15
+    assert not await is_signed_in(browsers[-1])
 
 
 async def test_a_password_alone_gets_no_token(server: Server, secret: str) -> None:

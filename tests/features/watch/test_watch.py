@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.features.watch.changes import (
+    MAX_EVENT_BYTES,
+    EventStream,
+    EventTooLarge,
     InvalidMessage,
+    ServerSentEvent,
     read_json,
     read_pub,
     split_json,
@@ -24,12 +28,6 @@ from podstead.features.watch.discovery import (
     preferred,
     read_links,
     services_in,
-)
-from podstead.features.watch.event_stream import (
-    MAX_EVENT_BYTES,
-    EventStream,
-    EventTooLarge,
-    ServerSentEvent,
 )
 from podstead.rdf.codecs import parse
 

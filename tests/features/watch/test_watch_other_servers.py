@@ -19,9 +19,8 @@ from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.features.watch import receiving, watching
 from podstead.features.watch.changes import ReceivedChange
 from podstead.features.watch.discovery import Protocol
-from podstead.features.watch.errors import AccessLost, Interrupted, WatchError
 from podstead.features.watch.receiving import Missed
-from podstead.features.watch.server import Server
+from podstead.features.watch.server import AccessLost, Interrupted, Server, WatchError
 from podstead.features.watch.watching import (
     Disconnected,
     ReconnectDelay,

@@ -6,7 +6,7 @@ import pytest
 
 from podstead.config.settings import settings_table
 from podstead.config.sources import OptionValue
-from podstead.features.webid_tls.settings import WebIdTlsSettings
+from podstead.features.webid_tls import WebIdTlsSettings
 from tests.support.settings import read, refusal
 
 PROXY: dict[str, OptionValue] = {"trusted_proxies": ("10.0.0.1",)}

@@ -12,6 +12,7 @@ import pytest
 
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
+from podstead.core import vocab
 from podstead.core.date_times import write_time
 from podstead.notifications.deliveries import (
     EndReason,
@@ -159,7 +160,7 @@ async def test_a_socket_closes_when_the_rule_for_its_reader_ends(server: Server)
     """N-30: though nothing is written."""
     ends = write_time(SystemClock().now_ms() + 400)
     condition = (
-        "[ a <urn:podstead:access#PeriodCondition>; <urn:podstead:access#ends> "
+        f"[ a <{vocab.ACCESS_PERIOD_CONDITION}>; <{vocab.ACCESS_ENDS}> "
         f'"{ends}"^^<http://www.w3.org/2001/XMLSchema#dateTime> ]'
     )
     await put(server)

@@ -182,7 +182,7 @@ def acl_until(*rules: tuple[str, str, str]) -> str:
         for who, modes, ends in rules
     ]
     return """@prefix acl: <http://www.w3.org/ns/auth/acl#>.
-@prefix access: <urn:podstead:access#>.
+@prefix access: <urn:uuid:83c6a852-1ff7-4d9b-acde-c873bc613aee#>.
 @prefix foaf: <http://xmlns.com/foaf/0.1/>.
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#>.
 <#owner> a acl:Authorization; acl:agent <http://localhost:3000/alice/#me>; acl:accessTo <./>;

@@ -8,6 +8,7 @@ from html import unescape
 
 import pytest
 
+from podstead.core import vocab
 from podstead.core.vocab import ACL
 from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.browser import Browser, Page
@@ -472,6 +473,30 @@ async def test_access_is_given_until_a_day_and_the_end_is_changed(
     assert german.status == 200
 
 
+async def test_access_is_given_from_a_day_on(photos: Server, alice: Browser) -> None:
+    """Until another one, and the beginning is changed."""
+    preview = await give(alice, "bob", scope="both", until="2999-12-04", **{"from": "2999-12-01"})
+    said = "Can view, from Dec 1, 2999 until Dec 4, 2999"
+    assert f"No access {said}" in words(preview)
+    shown = await save(alice, preview)
+    assert "bob can view, from Dec 1, 2999 until Dec 4, 2999." in words(shown)
+    rules = await photos.alice.get(f"{FOLDER}.acl")
+    assert '"2999-12-01T00:00:00.000Z"' in rules.text
+    assert (await photos.bob.get(PHOTO)).status == 403
+    fields = entry_fields(shown, photos.bob_web_id) | {"change": "set"}
+    assert (fields["from"], fields["until"]) == ("2999-12-01", "2999-12-04")
+    empty = await alice.post(SHARE, {**fields, "from": "2999-12-05"})
+    assert empty.status == 400
+    shown = await save(alice, await alice.post(SHARE, {**fields, "from": ""}))
+    assert "bob can view, until Dec 4, 2999." in words(shown)
+    assert (await photos.bob.get(PHOTO)).status == 200
+    shown = await save(
+        alice,
+        await alice.post(SHARE, {**entry_fields(shown, photos.bob_web_id), "change": "remove"}),
+    )
+    assert "bob can view" not in words(shown)
+
+
 @pytest.mark.parametrize("until", ["tomorrow", "2001-02-03", "2999-02-30"])
 async def test_a_day_that_is_none_or_has_passed_is_refused(
     photos: Server, alice: Browser, until: str
@@ -484,7 +509,7 @@ async def test_conditions_are_shown_in_words_and_kept(photos: Server, alice: Bro
     conditions = (
         "[ a acl:ClientCondition; acl:client <https://app.example/id> ], "
         "[ a acl:IssuerCondition; acl:issuer <https://idp.example> ], "
-        "[ a <urn:podstead:access#PeriodCondition>; <urn:podstead:access#ends> "
+        f"[ a <{vocab.ACCESS_PERIOD_CONDITION}>; <{vocab.ACCESS_ENDS}> "
         '"2999-12-04T18:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> ]'
     )
     rule = f"acl:agent <{photos.bob_web_id}>; acl:condition {conditions}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.app.operator.key_administration import existing_keys
+from podstead.app.operator.administration import existing_keys
 from tests.support.provider_flows import PRIVATE, Provider, provider_settings
 
 LOOKED_AT_AGAIN_AFTER_S = 60

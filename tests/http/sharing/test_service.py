@@ -20,6 +20,7 @@ from podstead.resources.sharing.service import (
     Preview,
     SharingService,
 )
+from podstead.wac.conditions import ALWAYS, PeriodCondition
 from podstead.wac.effective import EffectiveAcls, paths_to_read
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing.access import Cause, Scope
@@ -535,34 +536,54 @@ async def test_a_moment_ends_when_a_body_that_is_wanted_has_been_replaced(
 DAY_MS = 86_400_000
 
 
+def until(ends_ms: int) -> PeriodCondition:
+    return PeriodCondition(ends_ms=ends_ms)
+
+
 async def test_access_with_an_end_is_previewed_with_it(
     photos: Server, sharing: SharingService, parts: Services
 ) -> None:
     bob = agent(photos.bob_web_id)
     ends_ms = parts.clock.now_ms() + DAY_MS
-    edit = Edit((AccessChange(bob, VIEW, VIEW, ends_ms),))
+    edit = Edit((AccessChange(bob, VIEW, VIEW, until(ends_ms)),))
     preview = await save(sharing, photos, edit)
     (found,) = (each for each in preview.here if each.grantee == bob)
-    assert (found.before, found.after, found.after_ends_ms) == (NO_MODES, VIEW, ends_ms)
+    assert (found.before, found.after, found.after_period) == (NO_MODES, VIEW, until(ends_ms))
     assert [each for each in preview.inside if each.grantee == bob] == [found]
     entry = next(
         each for each in (await sharing.view(owner(photos), FOLDER)).access.entries
         if each.grantee == bob
     )  # fmt: skip
-    assert (entry.modes, entry.ends_ms) == (VIEW, ends_ms)
+    assert (entry.modes, entry.period) == (VIEW, until(ends_ms))
     assert (await photos.bob.get(PHOTO)).status == 200
     lasting = await save(sharing, photos, both(bob, VIEW))
     (found,) = (each for each in lasting.here if each.grantee == bob)
     assert found.is_change
-    assert (found.before_ends_ms, found.after_ends_ms) == (ends_ms, None)
+    assert (found.before_period, found.after_period) == (until(ends_ms), ALWAYS)
+
+
+async def test_access_that_begins_later_is_previewed_as_it_will_be(
+    photos: Server, sharing: SharingService, parts: Services
+) -> None:
+    """And what is taken away until then counts as lost."""
+    bob, begins_ms = agent(photos.bob_web_id), parts.clock.now_ms() + DAY_MS
+    later = PeriodCondition(begins_ms, begins_ms + DAY_MS)
+    preview = await save(sharing, photos, Edit((AccessChange(bob, VIEW, VIEW, later),)))
+    (found,) = (each for each in preview.here if each.grantee == bob)
+    assert (found.before, found.after, found.after_period) == (NO_MODES, VIEW, later)
+    assert (await photos.bob.get(PHOTO)).status == 403
+    alice, always = agent(photos.alice_web_id), PeriodCondition(parts.clock.now_ms() + DAY_MS)
+    with pytest.raises(OwnerLockedOut):
+        await save(sharing, photos, Edit((AccessChange(alice, MANAGE, MANAGE, always),)))
 
 
 async def test_an_end_that_has_passed_is_refused(
     photos: Server, sharing: SharingService, parts: Services
 ) -> None:
-    edit = Edit((AccessChange(agent(photos.bob_web_id), VIEW, VIEW, parts.clock.now_ms()),))
-    with pytest.raises(BadRequest):
-        await save(sharing, photos, edit)
+    bob, now_ms = agent(photos.bob_web_id), parts.clock.now_ms()
+    for period in (until(now_ms), PeriodCondition(now_ms + 5, now_ms + 5)):
+        with pytest.raises(BadRequest):
+            await save(sharing, photos, Edit((AccessChange(bob, VIEW, VIEW, period),)))
 
 
 async def test_what_would_be_lost_at_the_end_counts_as_lost(
@@ -570,12 +591,12 @@ async def test_what_would_be_lost_at_the_end_counts_as_lost(
 ) -> None:
     """The owner's access, one's own Control, and the public profile."""
     ends_ms = parts.clock.now_ms() + DAY_MS
-    edit = Edit((AccessChange(agent(photos.alice_web_id), MANAGE, MANAGE, ends_ms),))
+    edit = Edit((AccessChange(agent(photos.alice_web_id), MANAGE, MANAGE, until(ends_ms)),))
     with pytest.raises(OwnerLockedOut):
         await save(sharing, photos, edit)
     bob = agent(photos.bob_web_id)
     await save(sharing, photos, both(bob, MANAGE))
-    edit = Edit((AccessChange(bob, MANAGE, MANAGE, ends_ms),))
+    edit = Edit((AccessChange(bob, MANAGE, MANAGE, until(ends_ms)),))
     with pytest.raises(NeedsConfirmation):
         await save(sharing, photos, edit, who=other(photos))
     await save(sharing, photos, edit, who=other(photos), confirmed=True)

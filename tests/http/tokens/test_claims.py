@@ -227,7 +227,7 @@ async def test_a_bound_token_sent_as_bearer_is_refused(world: World) -> None:
     for app in (world.app(), world.app(without("cnf"))):
         answer = await world.send({"Authorization": f"Bearer {app.token}"})
         assert answer.status == 401
-        dpop, bearer, _ = answer.header_lines("www-authenticate")
+        dpop, bearer, *_ = answer.header_lines("www-authenticate")
         assert "error=" not in dpop
         assert 'error="invalid_token"' in bearer
     assert world.provider.asked == []

@@ -187,6 +187,14 @@ class RegistrySuite:
             assert await store.wait_s("a", capacity=1, per_s=0.5, now_ms=NOW_MS) == 2
         assert await store.wait_s("a", capacity=1, per_s=0.5, now_ms=NOW_MS + 2000) is None
 
+    async def test_a_token_given_back_can_be_taken_again(self, engine: Engine) -> None:
+        store, other = await engine.open_store(), await engine.open_store()
+        for _ in range(3):
+            assert await store.take("a", capacity=1, per_s=0.5, now_ms=NOW_MS) is None
+            assert await store.take("a", capacity=1, per_s=0.5, now_ms=NOW_MS) == 2
+            await other.give_back("a", per_s=0.5)
+        await store.give_back("b", per_s=0.5)  # is full
+
     async def test_sweeping_forgets_no_bucket_that_is_not_full(self, engine: Engine) -> None:
         store = await engine.open_store()
         assert await store.take("a", capacity=1, per_s=0.1, now_ms=NOW_MS) is None

@@ -98,6 +98,7 @@ _CALLS: Mapping[str, _Call] = {
     "is_used": lambda store, _present, _blob: store.is_used(b"key", now_ms=NOW_MS),
     "take": lambda store, _present, _blob: store.take("a", capacity=1, per_s=1, now_ms=NOW_MS),
     "wait_s": lambda store, _present, _blob: store.wait_s("a", capacity=1, per_s=1, now_ms=NOW_MS),
+    "give_back": lambda store, _present, _blob: store.give_back("a", per_s=1),
     "recount": lambda store, _present, _blob: store.recount(),
     "take_orphan_body": lambda store, _present, _blob: store.take_orphan_body(STORAGE),
     "compact": lambda store, _present, _blob: store.compact(now_ms=NOW_MS, is_alone=False),

@@ -109,6 +109,9 @@ class Notes:
     async def take(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
         raise AssertionError((key, capacity, per_s, now_ms))
 
+    async def give_back(self, key: str, *, per_s: float) -> None:
+        raise AssertionError((key, per_s))
+
 
 class World:
     """The verifier with everything around it."""

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from podstead.core import vocab
 from podstead.core.errors import BadRequest, Conflict
 from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.wac.acl import (
@@ -170,7 +171,7 @@ def test_a_condition_of_a_type_that_is_not_advertised_is_ignored() -> None:
 def test_conditions_are_read(condition: str, expected: Condition) -> None:
     """W-9"""
     prefixes = (
-        "@prefix access: <urn:podstead:access#>. "
+        "@prefix access: <urn:uuid:83c6a852-1ff7-4d9b-acde-c873bc613aee#>. "
         "@prefix xsd: <http://www.w3.org/2001/XMLSchema#>.\n"
     )
     authorization = only(prefixes + VALID + f"<#bob> acl:condition [ {condition} ].")
@@ -526,10 +527,9 @@ def test_every_role_is_one_set_of_modes_and_every_other_set_is_named_as_it_is() 
             assert role_of(frozenset(modes)) == (named[0] if named else otherwise)
 
 
-PERIOD = "<urn:podstead:access#PeriodCondition>"
-ENDS = (
-    "<urn:podstead:access#ends> '2030-01-01T00:00:00Z'^^<http://www.w3.org/2001/XMLSchema#dateTime>"
-)
+PERIOD = f"<{vocab.ACCESS_PERIOD_CONDITION}>"
+_TIME = f"'2030-01-01T00:00:00Z'^^<{vocab.XSD_DATE_TIME}>"
+BEGINS, ENDS = f"<{vocab.ACCESS_BEGINS}> {_TIME}", f"<{vocab.ACCESS_ENDS}> {_TIME}"
 END = f"[ a {PERIOD}; {ENDS} ]"
 PLAIN = f"<#r> a acl:Authorization; acl:agent <{BOB}>; acl:accessTo <./>; acl:mode acl:Read"
 
@@ -551,7 +551,10 @@ PLAIN = f"<#r> a acl:Authorization; acl:agent <{BOB}>; acl:accessTo <./>; acl:mo
         (f"; acl:condition {END}, {END}", Peculiarity.CONDITIONS),
         (f"; acl:condition ex:end. ex:end a {PERIOD}; {ENDS}", Peculiarity.CONDITIONS),
         (f"; acl:condition [ a {PERIOD}; {ENDS}; ex:note 1 ]", Peculiarity.CONDITIONS),
-        (f"; acl:condition [ a {PERIOD}; <urn:podstead:access#ends> 1 ]", Peculiarity.CONDITIONS),
+        (f"; acl:condition [ a {PERIOD}; <{vocab.ACCESS_ENDS}> 1 ]", Peculiarity.CONDITIONS),
+        (f"; acl:condition [ a {PERIOD}; {BEGINS} ]", None),
+        (f"; acl:condition [ a {PERIOD}; {BEGINS}; {ENDS} ]", None),
+        (f"; acl:condition [ a {PERIOD} ]", Peculiarity.CONDITIONS),
         ("; a ex:Rule", Peculiarity.FURTHER_STATEMENTS),
         ("; acl:agent 'Bob'", Peculiarity.FURTHER_STATEMENTS),
         ("; acl:owner ex:somebody", Peculiarity.FURTHER_STATEMENTS),

@@ -7,7 +7,7 @@ account, and have the same permissions.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from podstead.authn.relying_party.sign_ins import OwnClient
@@ -95,45 +95,41 @@ class AccountEmails:
 _MAX_CLIENT_DOCUMENT_BYTES = 64 * 1024
 
 
+@dataclass(frozen=True, slots=True)
 class ClientDocumentReader:
     """Reads client ID documents: those of this server as the public, others through ``foreign``.
 
     This server sends no requests to itself over the network (A-190).
+
+
+    ``own`` describes this server itself as a client.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        resources: ResourceService,
-        foreign: ClientDocuments,
-        *,
-        own: OwnClient,
-    ) -> None:
-        """``own`` describes this server itself as a client."""
-        self._base_url = base_url
-        self._resources = resources
-        self._foreign = foreign
-        self._own = own
+    base_url: str
+    resources: ResourceService
+    foreign: ClientDocuments
+    _: KW_ONLY
+    own: OwnClient
 
     async def origin_of(self, url: str) -> str | None:
         """The origin that a document is fetched from; ``None`` for a document of this server.
         Raises OutboundError."""
-        return None if self._is_own(url) else await self._foreign.origin_of(url)
+        return None if self._is_own(url) else await self.foreign.origin_of(url)
 
     def _is_own(self, url: str) -> bool:
-        return url.startswith(f"{self._base_url}/")
+        return url.startswith(f"{self.base_url}/")
 
     async def fetch(self, url: str, purpose: Purpose) -> FetchedDocument:
         """Fetch the document at the URL. Raises OutboundError."""
         if not self._is_own(url):
-            return await self._foreign.fetch(url, purpose)
-        if url.startswith(self._own.documents):
-            content = self._own.document(url.removeprefix(self._own.documents))
+            return await self.foreign.fetch(url, purpose)
+        if url.startswith(self.own.documents):
+            content = self.own.document(url.removeprefix(self.own.documents))
             return FetchedDocument(content, JSON_LD, url)
         try:
-            path = parse_path(url[len(self._base_url) :].encode())
+            path = parse_path(url[len(self.base_url) :].encode())
             operation = Operation("GET", path, InMemoryBody(), accept="*/*")  # as it is stored
-            outcome = await self._resources.handle(ResourceRequest(operation, None))
+            outcome = await self.resources.handle(ResourceRequest(operation, None))
         except (RequestRefused, UnicodeEncodeError) as error:
             raise OutboundError("The client's document cannot be read") from error
         if outcome.representation is None:

@@ -20,9 +20,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, TypeVar
 
-from podstead.app.adapters.body_stores import BodyFacts, claim_bodies, layout_of
 from podstead.app.adapters.engine import (
+    PersistentFacts,
+    claim_bodies,
     key_storage,
+    layout_of,
     new_store,
     prepared_engine,
     stored_facts,
@@ -74,7 +76,7 @@ _MARK_BYTES: Final = 16
 _PRIVATE: Final = 0o700
 
 
-def claim_shared_folder(folder: Path, fact: str, facts: BodyFacts, *, advice: str) -> None:
+def claim_shared_folder(folder: Path, fact: str, facts: PersistentFacts, *, advice: str) -> None:
     """Mark a folder at the first start, and refuse any other one later. Called by one node at a
     time. Raises RootUnusable with the advice, StorageError."""
     file, noted = folder / _SHARED_FOLDER_FILE, facts.read_fact(fact)

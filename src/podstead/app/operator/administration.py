@@ -1,7 +1,7 @@
 """An open data root with what operators administer in it, beside a running server.
 
 The server sees each change with its next request. No password of an account is required: whoever
-may write to the data root is the operator.
+may write to the data root is the operator. The keys of the provider are opened without the rest.
 """
 
 from __future__ import annotations
@@ -14,19 +14,22 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from podstead.app.adapters.audit import operator_audit
-from podstead.app.adapters.engine import key_storage
+from podstead.app.adapters.engine import has_records, key_storage
 from podstead.app.adapters.keys import token_policy
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.root import remembered_issuer, remembered_provider, store_issuer
+from podstead.app.adapters.system import SystemClock
 from podstead.app.operator.data_root import OnStep, opened_records, served_settings
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings, StartRefused
-from podstead.core.errors import Conflict, NotFound, StorageError
+from podstead.core.clock import Clock
+from podstead.core.errors import Conflict, NotFound, RootUnusable, StorageError
 from podstead.features import credential_records, folders
 from podstead.idp.account_creation import PodPlan
 from podstead.idp.administration.pods import PodActions, existing_pod
 from podstead.idp.administration.service import InvitationActions
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.keys import ALGORITHMS, ProviderKey, ProviderKeySet
 from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES, name_key
 from podstead.pods.names import check_name
 from podstead.pods.provision import IssuedToken, PlannedPod, PodProvisioner, issue_and_record
@@ -359,3 +362,37 @@ async def open_root(settings: Settings) -> AsyncIterator[DataRoot]:
     """Open an existing data root."""
     async with opened_records(settings) as records, operator_audit(records) as audit:
         yield DataRoot(settings, records, audit)
+
+
+def existing_keys(
+    settings: Settings, clock: Clock | None = None, audit: Audit | None = None
+) -> KeyFolder:
+    """The keys of an existing data root. Raises RootUnusable if the root contains none of a
+    provider."""
+    keys = KeyFolder(key_storage(settings), clock or SystemClock(), audit)
+    if not keys.exists():
+        raise RootUnusable(
+            f"There are no keys of an identity provider in {settings.root}. Set --root to the "
+            "data root of a server that was started with --idp."
+        )
+    return keys
+
+
+@asynccontextmanager
+async def opened_keys(settings: Settings) -> AsyncIterator[KeyFolder]:
+    """The keys, to be changed; the server logs the changes if the data root has a store."""
+    if not has_records(settings):
+        yield existing_keys(settings)
+        return
+    async with opened_records(settings) as records, operator_audit(records) as audit:
+        yield existing_keys(settings, records.clock, audit)
+
+
+def state_of(key: ProviderKey, roster: ProviderKeySet) -> str:
+    """What a key is used for."""
+    key_id = key.pair.key_id
+    if key_id in {roster.signer(algorithm).key_id for algorithm in ALGORITHMS}:
+        return "signs"
+    if key.signs_from_s > roster.now_s:
+        return "next"
+    return "replaced" if roster.verifier(key_id) is not None else "retired"

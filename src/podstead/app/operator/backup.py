@@ -17,8 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from podstead import __version__
-from podstead.app.adapters.body_stores import layout_of, stored_blobs
-from podstead.app.adapters.engine import key_storage
+from podstead.app.adapters.engine import key_storage, layout_of, stored_blobs
 from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.operator.data_root import OnStep, inspect_copy, unopened_store

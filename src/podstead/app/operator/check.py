@@ -17,9 +17,8 @@ from typing import Final
 
 import msgspec
 
-from podstead.app.adapters.body_stores import layout_of
 from podstead.app.adapters.bundled_contexts import bundled_contexts
-from podstead.app.adapters.engine import key_storage
+from podstead.app.adapters.engine import key_storage, layout_of
 from podstead.app.adapters.keys import (
     PROVIDER,
     check_token_key,

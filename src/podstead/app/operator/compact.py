@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from podstead.app.adapters.body_stores import layout_of
+from podstead.app.adapters.engine import layout_of
 from podstead.app.operator.data_root import OnStep, opened_store
 from podstead.config import Settings
 from podstead.core.errors import RootInUse

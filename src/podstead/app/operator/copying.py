@@ -18,8 +18,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Protocol
 
-from podstead.app.adapters.body_stores import bodies_place, check_bodies, layout_of, stored_blobs
-from podstead.app.adapters.engine import has_records, key_storage, prepare_engine, stored_facts
+from podstead.app.adapters.engine import (
+    bodies_place,
+    check_bodies,
+    has_records,
+    key_storage,
+    layout_of,
+    prepare_engine,
+    stored_blobs,
+    stored_facts,
+)
 from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT, unfinished_move
 from podstead.app.operator.data_root import OnStep

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from podstead.app.adapters.body_stores import check_bodies
-from podstead.app.adapters.engine import has_records, new_store, stored_facts
+from podstead.app.adapters.engine import check_bodies, has_records, new_store, stored_facts
 from podstead.app.adapters.root import (
     refuse_unfinished_copy,
     remembered_base_url,

@@ -99,21 +99,14 @@ class ProviderFinder(Protocol):
         ExternalSignInFailed, RateLimited."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Providers:
     """Finds providers by their descriptions and by WebIDs."""
 
-    def __init__(
-        self,
-        *,
-        documents: DocumentFetcher,
-        web_ids: WebIdIssuers,
-        lookups: LookupLimits,
-        rules: TokenRules,
-    ) -> None:
-        self._documents = documents
-        self._lookups = lookups
-        self._web_ids = web_ids
-        self._rules = rules
+    documents: DocumentFetcher
+    web_ids: WebIdIssuers
+    lookups: LookupLimits
+    rules: TokenRules
 
     async def find(self, typed: str, client_address: str) -> ForeignProvider:
         """The provider at an address, or the one that the WebID at the address names. Raises
@@ -121,7 +114,7 @@ class Providers:
         address = typed.strip()
         if "://" not in address:
             address = f"https://{address}"
-        if not is_usable_address(address, allow_loopback=self._rules.allow_loopback):
+        if not is_usable_address(address, allow_loopback=self.rules.allow_loopback):
             raise ExternalSignInFailed(SignInProblem.NO_ADDRESS)
         failure: _Failure = ExternalSignInFailed(SignInProblem.NO_PROVIDER)
         if not {"#", "?"} & set(address):
@@ -135,7 +128,7 @@ class Providers:
         self, web_id: str, client_address: str, failure: _Failure
     ) -> ForeignProvider:
         try:
-            issuers = await self._web_ids.named_by(web_id, client_address)
+            issuers = await self.web_ids.named_by(web_id, client_address)
         except RemoteUnavailable as error:
             raise _unavailable(error) from error
         except InvalidJose:
@@ -150,7 +143,7 @@ class Providers:
     async def describe(self, issuer: str, client_address: str) -> ForeignProvider:
         """The provider with this issuer identifier. Raises ExternalSignInFailed, RateLimited."""
         name = issuer.removesuffix("/")
-        rules = self._rules
+        rules = self.rules
         if name in rules.denied_issuers or (
             rules.allowed_issuers and name not in rules.allowed_issuers
         ):
@@ -158,10 +151,10 @@ class Providers:
         if not is_usable_address(issuer, allow_loopback=rules.allow_loopback):
             raise ExternalSignInFailed(SignInProblem.NO_PROVIDER)
         try:
-            async with self._lookups.of(LookupKind.ISSUER, name, client_address):
+            async with self.lookups.of(LookupKind.ISSUER, name, client_address):
                 # Sign-ins at a known provider are limited as well, each provider for itself.
-                await self._lookups.take(f"sign-in {name}", client_address)
-                document = await self._documents.fetch(name + CONFIGURATION_PATH, Purpose.PROVIDER)
+                await self.lookups.take(f"sign-in {name}", client_address)
+                document = await self.documents.fetch(name + CONFIGURATION_PATH, Purpose.PROVIDER)
                 description = read_object(document.content)
         except RemoteUnavailable as error:
             raise _unavailable(error) from error
@@ -249,23 +242,15 @@ class ExpectedIdToken:
     nonce: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IdTokenVerifier:
     """Verifies ID tokens that this server has asked for."""
 
-    def __init__(
-        self,
-        *,
-        issuers: IssuerKeys,
-        web_ids: WebIdIssuers,
-        own: OwnProvider | None,
-        rules: TokenRules,
-        clock: Clock,
-    ) -> None:
-        self._issuers = issuers
-        self._web_ids = web_ids
-        self._own = own
-        self._rules = rules
-        self._clock = clock
+    issuers: IssuerKeys
+    web_ids: WebIdIssuers
+    own: OwnProvider | None
+    rules: TokenRules
+    clock: Clock
 
     async def verify(self, text: str, expected: ExpectedIdToken) -> str:
         """The WebID of the person. Raises ExternalSignInFailed."""
@@ -283,9 +268,9 @@ class IdTokenVerifier:
 
     async def _candidates(self, token: CompactToken, issuer: str) -> tuple[PublicKey, ...]:
         """The keys that may have signed the token; those of this server need no request."""
-        own = self._own
+        own = self.own
         if own is None or not same_issuer(own.issuer, issuer):
-            return await self._issuers.candidates(token, issuer, None)
+            return await self.issuers.candidates(token, issuer, None)
         key = await own.key(token.key_id)
         return () if key is None else (key,)
 
@@ -293,7 +278,7 @@ class IdTokenVerifier:
         """Whether the document of the WebID names the issuer now. Raises ExternalSignInFailed if it
         cannot be read at present."""
         try:
-            return await self._web_ids.trusts(web_id, issuer, None)
+            return await self.web_ids.trusts(web_id, issuer, None)
         except RemoteUnavailable as error:
             raise ExternalSignInFailed(SignInProblem.UNREACHABLE) from error
         except InvalidJose:
@@ -316,11 +301,11 @@ class IdTokenVerifier:
         nonce = claim_text(claims, "nonce") or ""
         if not hmac.compare_digest(nonce.encode(errors="replace"), expected.nonce.encode()):
             raise InvalidJose("The token belongs to another sign-in")
-        if not is_current(claims, now_s=self._clock.now_ms() // 1000):
+        if not is_current(claims, now_s=self.clock.now_ms() // 1000):
             raise InvalidJose("The token has expired or is not valid yet")
         web_id = claim_text(claims, "webid" if "webid" in claims else "sub")
         if web_id is None or not is_usable_address(
-            web_id, allow_loopback=self._rules.allow_loopback
+            web_id, allow_loopback=self.rules.allow_loopback
         ):
             raise InvalidJose("The token has no valid WebID")
         return web_id

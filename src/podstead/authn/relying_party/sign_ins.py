@@ -231,32 +231,24 @@ class CompletedSignIn:
     afterwards: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalSignIns:
     """Begins and finishes sign-ins."""
 
-    def __init__(
-        self,
-        *,
-        client: OwnClient,
-        providers: ProviderFinder,
-        asks: ProviderClient,
-        id_tokens: IdTokenVerifier,
-        records: RecordStore,
-    ) -> None:
-        self._client = client
-        self._providers = providers
-        self._asks = asks
-        self._id_tokens = id_tokens
-        self._records = records
+    client: OwnClient
+    providers: ProviderFinder
+    asks: ProviderClient
+    id_tokens: IdTokenVerifier
+    records: RecordStore
 
     async def begin(
         self, typed: str, *, browser_secret: str, afterwards: str, client_address: str
     ) -> StartedSignIn:
         """Begin a sign-in with the provider that the person means. Raises ExternalSignInFailed,
         RateLimited."""
-        provider = await self._providers.find(typed, client_address)
+        provider = await self.providers.find(typed, client_address)
         client_id = await self._client_id(provider)
-        state = self._records.randomness.token_hex(_SECRET_BYTES)
+        state = self.records.randomness.token_hex(_SECRET_BYTES)
         visit = PendingSignIn(
             browser=secret_key(browser_secret),
             issuer=provider.issuer,
@@ -265,12 +257,12 @@ class ExternalSignIns:
             client_id=client_id,
             afterwards=afterwards,
         )
-        expires_ms = self._records.now_ms() + VISIT_S * 1000
-        await self._records.commit([VISITS.put(secret_key(state), visit, expires_ms=expires_ms)])
+        expires_ms = self.records.now_ms() + VISIT_S * 1000
+        await self.records.commit([VISITS.put(secret_key(state), visit, expires_ms=expires_ms)])
         url = authorization_url(
             provider,
             client_id=client_id,
-            redirect_uri=self._client.redirect_uri(provider_key(provider.issuer)),
+            redirect_uri=self.client.redirect_uri(provider_key(provider.issuer)),
             state=state,
             secrets=sign_in_secrets(browser_secret, state),
         )
@@ -295,7 +287,7 @@ class ExternalSignIns:
         request = token_request(
             code=code,
             client_id=visit.client_id,
-            redirect_uri=self._client.redirect_uri(key),
+            redirect_uri=self.client.redirect_uri(key),
             secrets=secrets,
         )
         tokens = await self._exchange(visit.token_endpoint, request)
@@ -303,7 +295,7 @@ class ExternalSignIns:
         if not isinstance(id_token, str):
             raise ExternalSignInFailed(SignInProblem.INVALID)
         expected = ExpectedIdToken(visit.issuer, visit.client_id, secrets.nonce)
-        web_id = await self._id_tokens.verify(id_token, expected)
+        web_id = await self.id_tokens.verify(id_token, expected)
         return CompletedSignIn(web_id, visit.issuer, visit.afterwards)
 
     # --- steps --------------------------------------------------------------------------------
@@ -311,7 +303,7 @@ class ExternalSignIns:
     async def _client_id(self, provider: ForeignProvider) -> str:
         """The identifier of this server at the provider: the address of its document, or one that
         the provider assigns (RFC 7591)."""
-        client, key = self._client, provider_key(provider.issuer)
+        client, key = self.client, provider_key(provider.issuer)
         if provider.reads_client_documents and client.has_reachable_documents:
             return client.documents + key
         if provider.registration_endpoint is None:
@@ -328,12 +320,12 @@ class ExternalSignIns:
     async def _take(self, state: str, browser_secret: str | None) -> PendingSignIn:
         """Take the sign-in with this ``state``, which can be finished only once. Raises
         ExternalSignInFailed."""
-        stored = await self._records.read(VISITS, secret_key(state))
+        stored = await self.records.read(VISITS, secret_key(state))
         if stored is None or browser_secret is None:
             raise ExternalSignInFailed(SignInProblem.EXPIRED)
         if not hmac.compare_digest(stored.value.browser, secret_key(browser_secret)):
             raise ExternalSignInFailed(SignInProblem.EXPIRED)
-        if not await self._records.try_commit([VISITS.drop(stored.key)], [stored.unchanged]):
+        if not await self.records.try_commit([VISITS.drop(stored.key)], [stored.unchanged]):
             raise ExternalSignInFailed(SignInProblem.EXPIRED)
         return stored.value
 
@@ -352,8 +344,8 @@ class ExternalSignIns:
     ) -> ProviderResponse:
         claims = proof_claims(
             endpoint,
-            proof_id=self._records.randomness.token_hex(16),
-            now_s=self._records.now_s(),
+            proof_id=self.records.randomness.token_hex(16),
+            now_s=self.records.now_s(),
             nonce=nonce,
         )
         headers = {
@@ -365,7 +357,7 @@ class ExternalSignIns:
 
     async def _ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> ProviderResponse:
         try:
-            return await self._asks.ask(url, content, headers)
+            return await self.asks.ask(url, content, headers)
         except RemoteUnavailable as error:
             raise ExternalSignInFailed(SignInProblem.UNREACHABLE) from error
         except OutboundError as error:

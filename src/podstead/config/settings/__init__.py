@@ -9,13 +9,10 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from podstead.authn.credentials import SigningKey
-from podstead.config.settings.identity import IdentitySettings
-from podstead.config.settings.limits import LimitSettings
-from podstead.config.settings.notifications import NotificationSettings
-from podstead.config.settings.server import ServerSettings
+from podstead.config.settings.identity import IdentitySettings, TokenSettings
+from podstead.config.settings.limits import LimitSettings, NotificationSettings
+from podstead.config.settings.server import ServerSettings, TrustSettings
 from podstead.config.settings.storage import StorageSettings
-from podstead.config.settings.tokens import TokenSettings
-from podstead.config.settings.trust import TrustSettings
 from podstead.config.table import Row, rows_of
 from podstead.features import features
 

@@ -53,7 +53,7 @@ class StorageSettings:
         value_types.size_in_bytes(0),
         Group.STORAGE,
         "The maximum size of a pod: its resources, including about 800 bytes of metadata for each, "
-        "and its git repositories. 0 means no limit.",
+        "and its repositories. 0 means no limit.",
         unit="bytes",
     )
     min_free_bytes: int | None = optional(

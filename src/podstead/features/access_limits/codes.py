@@ -14,5 +14,4 @@ class LimitCodes(ErrorCode):
     END_IS_PAST = "The end must be in the future"
     NO_SUCH_APPLICATION = "There is no such application"
     NO_POD = "You have no pod here"
-    OF_A_TOKEN = "The limit of a token stays as it is; revoke the token instead"
     TOO_MANY = "There are too many limits; remove those that you do not need"

@@ -17,6 +17,7 @@ from podstead.features.access_limits.enforcement import (
     StoredLimit,
     canonical_host,
     client_key,
+    token_key,
 )
 from podstead.features.access_limits.form import LimitForm
 from podstead.features.access_limits.limits import (
@@ -33,7 +34,7 @@ from podstead.idp.client_metadata import SCOPES as USUAL_SCOPES
 from podstead.idp.client_metadata import redirect_host
 from podstead.idp.oauth.messages import Parameters
 from podstead.idp.records import Account, AuthorizationRequest, Client, ClientCredential
-from podstead.storage.records import Record
+from podstead.storage.records import Record, TokenRecord
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.templates import load_templates
@@ -152,22 +153,24 @@ class LimitConsent:
         )
 
     async def credential_records(
-        self, account: Account, credential: ClientCredential, sent: FormSubmission
+        self, account: Account, credential: ClientCredential | TokenRecord, sent: FormSubmission
     ) -> Sequence[Record]:
-        """The limit that was chosen for new client credentials. Raises BadRequest."""
+        """The limit that was chosen for new client credentials or a new token. Raises
+        BadRequest."""
         limit = self.form.read(sent, pod=f"/{account.pod}/", now_s=self.limits.records.now_s())
         if limit.is_everything:
             return ()
-        stored = StoredLimit(account.web_id, credential.credential_id, limit, is_credential=True)
-        key = client_key(account.web_id, credential.credential_id)
-        return await self.limits.putting(key, stored, account.account_id)
+        return await self.limits.of_new_credential(credential, limit)
 
-    async def shown(self, person: Person, client_ids: Iterable[str]) -> Mapping[str, ClientTerms]:
-        """What each client may do, with the link to the page that changes it. Raises
-        StorageError."""
+    async def shown(
+        self, person: Person, client_ids: Iterable[str], token_ids: Iterable[str] = ()
+    ) -> Mapping[str, ClientTerms]:
+        """What each client and each token may do, with the link to the page that changes it for
+        clients. Raises StorageError."""
         found = {}
-        for client_id in client_ids:
-            key = client_key(person.web_id, client_id)
+        tokens = {each: token_key(each) for each in token_ids}
+        clients = {each: client_key(person.web_id, each) for each in client_ids}
+        for shown, key in (clients | tokens).items():
             stored = await self.limits.find(key)
             limit = None if stored is None else stored.value.limit
             text = self._rendered(
@@ -175,10 +178,10 @@ class LimitConsent:
                 described=None if limit is None else self.form.described(limit),
                 has_ended=limit is not None and limit.has_ended(self.limits.records.now_s()),
                 paused=limit is not None and limit.paused,
-                address=f"{PAGE}/{key}",
+                address=None if shown in tokens else f"{PAGE}/{key}",
                 csrf_token=person.csrf_token,
             )
-            found[client_id] = ClientTerms(text, are_limited=limit is not None)
+            found[shown] = ClientTerms(text, are_limited=limit is not None)
         if person.pods:
             stored_rules = await self.limits.rules_of(person.pods[0])
             rules = () if stored_rules is None else stored_rules.value.rules

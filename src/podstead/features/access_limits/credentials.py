@@ -10,7 +10,7 @@ import click
 
 from podstead.core.errors import BadRequest
 from podstead.features import CommandOption
-from podstead.features.access_limits.enforcement import LimitStore, StoredLimit, client_key
+from podstead.features.access_limits.enforcement import LimitStore
 from podstead.features.access_limits.limits import ACTIONS, AllowedPlace, Limit, usable_path
 from podstead.idp.records import ACCOUNTS, ClientCredential
 from podstead.storage.record_store import RecordStore
@@ -43,14 +43,12 @@ async def records_of(
     if not any(options.get(each) for each in (*ACTIONS, "folder", "shared", "until")):
         return ()
     if isinstance(credential, TokenRecord):
-        limit = _limit(f"/{credential.pod}/", options)
-        return await LimitStore(records).of_new_token(credential, limit)
-    account = await records.read(ACCOUNTS, credential.account_id)
-    pod = "" if account is None else account.value.pod
-    limit, client_id = _limit(f"/{pod}/", options), credential.credential_id
-    stored = StoredLimit(credential.web_id, client_id, limit, is_credential=True)
-    key = client_key(credential.web_id, credential.credential_id)
-    return await LimitStore(records).putting(key, stored, credential.account_id)
+        pod = credential.pod
+    else:
+        account = await records.read(ACCOUNTS, credential.account_id)
+        pod = "" if account is None else account.value.pod
+    limit = _limit(f"/{pod}/", options)
+    return await LimitStore(records).of_new_credential(credential, limit)
 
 
 def _limit(pod: str, options: Mapping[str, object]) -> Limit:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 import msgspec
@@ -25,6 +25,9 @@ from podstead.storage.record_store import Changes, RecordKind, RecordStore, Vers
 from podstead.storage.records import EntryAt, PodRecord, Precondition, Record, TokenRecord
 from podstead.wac.acl import origin_of
 from podstead.wac.gate import Ceiling
+
+if TYPE_CHECKING:
+    from podstead.idp.records import ClientCredential
 
 PAGE: Final = "/.pages/apps/limits"
 MAX_LIMITS: Final = 1000
@@ -156,11 +159,18 @@ class LimitStore:
             or (each.value.is_credential and each.value.client_id not in credentials)
         ]
 
-    async def of_new_token(self, token: TokenRecord, limit: Limit) -> Sequence[Record]:
-        """The same for a simple token, in the write that creates it. Workers remember tokens, so
-        this limit never changes; the token can be revoked."""
-        stored = StoredLimit(token.web_id, "", limit)
-        return await self.putting(token_key(token.token_id), stored, token.web_id)
+    async def of_new_credential(
+        self, credential: TokenRecord | ClientCredential, limit: Limit
+    ) -> Sequence[Record]:
+        """The same for a simple token or client credentials, in the write that creates them.
+        Workers remember tokens, so the limit of one never changes; it can be revoked."""
+        web_id = credential.web_id
+        if isinstance(credential, TokenRecord):
+            key = token_key(credential.token_id)
+            return await self.putting(key, StoredLimit(web_id, "", limit), web_id)
+        client_id = credential.credential_id
+        stored = StoredLimit(web_id, client_id, limit, is_credential=True)
+        return await self.putting(client_key(web_id, client_id), stored, credential.account_id)
 
     async def rules_of(self, pod: ResourcePath) -> Versioned[PodRules] | None:
         """Those of a pod. Raises StorageError."""
@@ -216,7 +226,9 @@ class LimitedAccess:
         del snapshot
         found, now_s = agent.limit, self._limits.records.now_s()
         if isinstance(found, AppliedLimit):
-            asks_at = f"{self._origin}{PAGE}/{found.key}?path={quote(subject)}"
+            asks_at = None
+            if agent.method is not AuthenticationMethod.SIMPLE:
+                asks_at = f"{self._origin}{PAGE}/{found.key}?path={quote(subject)}"
             return _ceiling(found.limit, subject, now_s, found.unchanged, asks_at)
         return await self._of_pod(found, origin, subject, now_s)
 
@@ -338,7 +350,7 @@ def _renamed(
     limit: Limit, root: ResourcePath, renamed: Callable[[ResourcePath], ResourcePath]
 ) -> Limit:
     places: Iterable[AllowedPlace] = (
-        AllowedPlace(renamed(ResourcePath(each.path)), each.actions)
+        msgspec.structs.replace(each, path=renamed(ResourcePath(each.path)))
         if each.path.startswith(root)
         else each
         for each in limit.places

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
 from typing import Final
 from urllib.parse import unquote
 
 from markupsafe import Markup
 from msgspec.structs import replace
 
+from podstead.core.date_times import DAY_MS, day_of, read_day
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container
 from podstead.core.identity import IDENTITY_SCOPE, Identity
@@ -24,6 +24,7 @@ from podstead.features.access_limits.codes import LimitCodes
 from podstead.features.access_limits.enforcement import StoredLimit
 from podstead.features.access_limits.limits import (
     ACTIONS,
+    EDIT,
     MAX_PLACES,
     AllowedPlace,
     Limit,
@@ -42,6 +43,11 @@ from podstead.web.pages.templates import load_templates
 PRESETS: Final[Mapping[str, int]] = {"day": 1, "week": 7, "month": 30, "year": 365}
 """The ends that can be chosen without a date, in days."""
 _PLACE: Final = "place:"
+_ACTIONS_OF: Final = "actions:"
+_OFFERED: Final = (("read",), ("add",), ("read", "add"), ACTIONS, (*ACTIONS, "rules"))
+"""What can be chosen for one place, besides what is chosen for all of them."""
+_ADJUSTABLE: Final = 30
+"""For how many places this is offered before they are chosen: each is a field of every form."""
 _SHOWN: Final = 300
 """How many folders and documents the tree has at most."""
 _SHOWN_OF_ONE: Final = 60
@@ -129,6 +135,12 @@ class LimitForm:
         shown = set(_paths(tree))
         given = [each.actions for each in current.places if each.path != own_folder]
         given += [current.shared] if current.shared else []
+        common = tuple(each for each in ACTIONS if all(each in actions for actions in given))
+        own = {
+            each.path: (*each.actions, *(["rules"] if each.rules else []))
+            for each in current.places
+            if each.rules or each.actions != common
+        }
         ends_s = current.ends_s
         is_new = own_folder is not None and not await self._is_there(own_folder)
         new_folder = own_folder if is_new else None
@@ -146,18 +158,17 @@ class LimitForm:
                 paused=current.paused,
                 choice=_choice(chosen, asked),
                 asked=None if asked is None else self.described(asked, new_folder),
-                actions={
-                    # Saved as shown, the form must widen nothing that has fewer.
-                    each: all(each in actions for actions in given)
-                    for each in ACTIONS
-                },
+                common=common,
+                own=own,
+                adjustable={*(each.path for each in tree.members[:_ADJUSTABLE]), *places},
+                offered=tuple(dict.fromkeys((*_OFFERED, *own.values()))),
                 shared=current is not everything_now and bool(current.shared),
                 rules=current is not everything_now and current.rules,
                 apps=current is not everything_now and current.apps,
                 identity_scope=IDENTITY_SCOPE if with_identity else None,
                 identity=current is not everything_now and current.identity,
                 until="" if ends_s is None or ends_s <= now_s else _last_day_of(ends_s),
-                today=_day_of(now_s),
+                today=day_of(now_s * 1000),
             )
         )
         return Markup(text)  # noqa: S704 - of a template, which escapes
@@ -166,7 +177,12 @@ class LimitForm:
         """A limit in the words of the templates."""
         return {
             "places": [
-                (unquote(each.path), each.actions, each.path == new_folder) for each in limit.places
+                (
+                    unquote(each.path),
+                    (*each.actions, *(["rules"] if each.rules else [])),
+                    each.path == new_folder,
+                )
+                for each in limit.places
             ],
             "shared": limit.shared,
             "rules": limit.rules,
@@ -204,12 +220,12 @@ class LimitForm:
         paths = [usable_path(each) for each in dict.fromkeys(named)]
         if None in paths or len(paths) > MAX_PLACES:
             raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
-        places = [AllowedPlace(str(each), actions) for each in paths]
+        places = [_place(sent, str(each), actions) for each in paths]
         if own_folder is not None and sent.ticked("own_folder"):
             places = [each for each in places if each.path != own_folder]
             places.append(AllowedPlace(own_folder, ACTIONS))
         shared = actions if sent.ticked("shared") else ()
-        if not actions or not (places or shared):
+        if not (places or shared) or not all(each.actions for each in places):
             raise BadRequest(LimitCodes.NOTHING_CHOSEN)
         return Limit(
             pod,
@@ -233,6 +249,13 @@ class LimitForm:
         return own_folder
 
 
+def _place(sent: FormSubmission, path: str, common: tuple[str, ...]) -> AllowedPlace:
+    """A place with what was chosen for it, or for all of them."""
+    own = sent.text(_ACTIONS_OF + path).split()
+    actions = tuple(each for each in ACTIONS if each in own) if own else common
+    return AllowedPlace(path, actions, EDIT in actions and "rules" in own)
+
+
 def _choice(chosen: Limit | None, asked: Limit | None) -> str:
     if chosen is None:
         return "all" if asked is None else "asked"
@@ -247,13 +270,9 @@ def _paths(node: Node) -> Sequence[str]:
     return [node.path, *(path for each in node.members for path in _paths(each))]
 
 
-def _day_of(unix_s: int) -> str:
-    return datetime.fromtimestamp(unix_s, UTC).date().isoformat()
-
-
 def _last_day_of(ends_s: int) -> str:
     """The day with the last second before the end."""
-    return _day_of(ends_s - 1)
+    return day_of((ends_s - 1) * 1000)
 
 
 def _end(sent: FormSubmission, now_s: int, present_s: int | None) -> int | None:
@@ -261,17 +280,15 @@ def _end(sent: FormSubmission, now_s: int, present_s: int | None) -> int | None:
     day is chosen."""
     chosen = sent.text("until")
     if chosen in PRESETS:
-        return now_s + PRESETS[chosen] * 24 * 3600
+        return now_s + PRESETS[chosen] * DAY_MS // 1000
     if chosen != "date":
         return None
     kept_s = present_s or 0
     if kept_s > now_s and sent.text("until_date") == _last_day_of(kept_s):
         return kept_s
     try:
-        day = date.fromisoformat(sent.text("until_date"))
-        ends_s = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
-        ends_s += int(timedelta(days=1).total_seconds())
-    except (ValueError, OverflowError) as error:
+        ends_s = (read_day(sent.text("until_date")) + DAY_MS) // 1000
+    except ValueError as error:
         raise BadRequest(LimitCodes.NO_DAY) from error
     if ends_s <= now_s:
         raise BadRequest(LimitCodes.END_IS_PAST)

@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, parse_path
@@ -33,18 +34,20 @@ APPS_FOLDER: Final = "apps/"
 MAX_PLACES: Final = 50
 
 
-class AllowedPlace(msgspec.Struct, frozen=True):
-    """A container with everything in it, or a document, and what is allowed there."""
+class AllowedPlace(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A container with everything in it, or a document, and what is allowed there. With ``rules``,
+    access rules may be read and changed where the place allows ``edit``."""
 
     path: str
     actions: tuple[str, ...]
+    rules: bool = False
 
 
 class Limit(msgspec.Struct, frozen=True):
     """What a person has given to an application, a script or a token at most.
 
     ``pod`` is the root of the person's own pod. ``shared`` is what is allowed on everything outside
-    it. With ``rules``, access rules may be read and changed where ``edit`` is allowed; with
+    it. With ``rules``, access rules may be read and changed wherever ``edit`` is allowed; with
     ``identity``, statements of identity, too; with ``apps``, the folders of other applications are
     part of the places that contain them. Nothing is allowed from ``ends_s`` (Unix seconds) on, or
     while ``paused``.
@@ -79,16 +82,15 @@ def allowed_modes(limit: Limit, subject: ResourcePath, *, now_s: int) -> Modes:
     """The modes that the limit allows on a resource that is not auxiliary."""
     if limit.paused or limit.has_ended(now_s):
         return NO_MODES
-    actions = {
-        action
-        for place in limit.places
-        if _covers(limit, place.path, subject)
-        for action in place.actions
-    }
+    places = [each for each in limit.places if _covers(limit, each.path, subject)]
+    actions = {action for place in places for action in place.actions}
     if not subject.startswith(limit.pod):
         actions.update(limit.shared)
     modes = NO_MODES.union(*(_MODES[each] for each in actions))
-    return modes | {Mode.CONTROL} if limit.rules and EDIT in actions else modes
+    has_rules = any(each.rules and EDIT in each.actions for each in places)
+    if has_rules or (limit.rules and EDIT in actions):
+        modes |= {Mode.CONTROL}
+    return modes
 
 
 def _covers(limit: Limit, place: str, subject: ResourcePath) -> bool:
@@ -110,7 +112,8 @@ def folder_of_application(pod: str, name: str, number: int = 1) -> ResourcePath:
 
 DETAILS_TYPE: Final = "pod_access"
 SCOPES: Final = ("pod:read", "pod:add", "pod:edit", "pod:folder", "pod:shared")
-_PRIVILEGES: Final = ("access_rules", "identity", "other_applications")
+RULES: Final = "access_rules"
+_PRIVILEGES: Final = (RULES, "identity", "other_applications")
 MAX_DETAILS_CHARACTERS: Final = 4096
 
 
@@ -119,7 +122,8 @@ class Detail(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     ``locations`` are URLs of containers and documents, also relative to the root of the person's
     pod; ``own_folder`` asks for a folder of the application's own. ``shared`` are actions on what
-    others share with the person. ``until`` is a time in UTC (RFC 3339).
+    others share with the person. Access rules among the ``privileges`` are for the locations if
+    there are any. ``until`` is a time in UTC (RFC 3339).
     """
 
     type: str
@@ -174,24 +178,28 @@ def limit_of_details(
 ) -> Limit:
     """The limit that an application asks for whose folder would be ``own_folder``. What it cannot
     be given, such as a location elsewhere, is left out."""
-    places: dict[str, tuple[str, ...]] = {}
+    places: dict[str, AllowedPlace] = {}
     shared: set[str] = set()
     privileges: set[str] = set()
     ends: list[int] = []
     for each in details:
+        given = set(each.privileges)
+        has_rules = bool(each.locations or each.own_folder) and RULES in given
         for path in filter(None, (_path_of(url, pod, base_url) for url in each.locations)):
-            places[path] = _in_order((*places.get(path, ()), *each.actions))
+            before = places.get(path, AllowedPlace(path, ()))
+            actions = _in_order((*before.actions, *each.actions))
+            places[path] = AllowedPlace(path, actions, before.rules or has_rules)
         if each.own_folder:
-            places[own_folder] = ACTIONS
+            places[own_folder] = AllowedPlace(own_folder, ACTIONS, has_rules)
         shared.update(each.shared)
-        privileges.update(each.privileges)
+        privileges |= given - {RULES} if has_rules else given
         if each.until is not None:
             ends.append(max(int(each.until.timestamp()), now_s))
     return Limit(
         pod,
-        tuple(AllowedPlace(path, actions) for path, actions in places.items())[:MAX_PLACES],
+        tuple(places.values())[:MAX_PLACES],
         _in_order(shared),
-        rules="access_rules" in privileges,
+        rules=RULES in privileges,
         identity="identity" in privileges,
         apps="other_applications" in privileges,
         ends_s=min(ends, default=None),
@@ -203,12 +211,18 @@ def details_of_limit(limit: Limit, *, base_url: str, now_s: int) -> Sequence[obj
     if limit.paused or limit.has_ended(now_s):
         return []
     until = None if limit.ends_s is None else datetime.fromtimestamp(limit.ends_s, UTC)
-    by_actions: dict[tuple[str, ...], list[str]] = {}
+    alike: dict[AllowedPlace, list[str]] = {}
     for place in limit.places:
-        by_actions.setdefault(place.actions, []).append(base_url + place.path)
+        alike.setdefault(replace(place, path=""), []).append(base_url + place.path)
     details = [
-        Detail(DETAILS_TYPE, locations=tuple(urls), actions=actions, until=until)
-        for actions, urls in by_actions.items()
+        Detail(
+            DETAILS_TYPE,
+            locations=tuple(urls),
+            actions=each.actions,
+            privileges=(RULES,) if each.rules else (),
+            until=until,
+        )
+        for each, urls in alike.items()
     ]
     granted = zip(_PRIVILEGES, (limit.rules, limit.identity, limit.apps), strict=True)
     privileges = tuple(name for name, has in granted if has)

@@ -96,7 +96,6 @@ class ApplicationPages:
             described=self.form.described(limit or everything(found.pod)),
             paused=limit is not None and limit.paused,
             ended=limit is not None and limit.has_ended(now_s),
-            is_token=not found.clients,
             fields=await self.form.fields(
                 form="limit",
                 pod=found.pod,
@@ -113,8 +112,6 @@ class ApplicationPages:
         what refuses a new folder."""
         sent, made = await page.form(), ""
         found, person = await self._find(page), page.signed_in()
-        if not found.clients:
-            raise BadRequest(LimitCodes.OF_A_TOKEN)
         match sent.text("do"):
             case "pause" | "resume" as chosen:
 
@@ -206,11 +203,10 @@ class ApplicationPages:
                         value,
                         is_credential=True,
                     )
-        if stored is None or value is None:
+        if stored is None or value is None or not value.client_id:
             raise NotFound(LimitCodes.NO_SUCH_APPLICATION)
-        clients = {value.client_id: ()} if value.client_id else {}
-        name = value.client_id or "A token of your pod"
-        return Limited(name, value.limit.pod, stored.owner or person.web_id, clients, value)
+        clients, owner = {value.client_id: ()}, stored.owner or person.web_id
+        return Limited(value.client_id, value.limit.pod, owner, clients, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +286,6 @@ def _widened(limit: Limit, path: str, mode: str) -> Limit:
         raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
     place = next((each for each in limit.places if each.path == usable), AllowedPlace(usable, ()))
     given = {*place.actions, _ACTION_OF[Mode(mode)]}
-    wider = AllowedPlace(usable, tuple(each for each in ACTIONS if each in given))
-    others = tuple(each for each in limit.places if each.path != usable)
-    return replace(limit, places=(*others, wider), rules=limit.rules or mode == Mode.CONTROL)
+    actions = tuple(each for each in ACTIONS if each in given)
+    wider = AllowedPlace(usable, actions, place.rules or mode == Mode.CONTROL)
+    return replace(limit, places=(*(each for each in limit.places if each.path != usable), wider))

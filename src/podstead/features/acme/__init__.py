@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from podstead.config import value_types
-from podstead.config.errors import StartRefused
 from podstead.config.table import Group, optional, setting
+from podstead.core.errors import StartRefused
 from podstead.features import Feature
 
 if TYPE_CHECKING:  # annotations only

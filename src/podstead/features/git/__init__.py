@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from podstead.config import value_types
+from podstead.config.table import setting
 from podstead.features import Compacted, DataFolder, Feature, WorkerFeature
-from podstead.features.git.settings import GitSettings
 
 if TYPE_CHECKING:  # a server without git loads none of this
     from podstead.app.operator.backup import RunningBackup
@@ -21,6 +23,30 @@ if TYPE_CHECKING:  # a server without git loads none of this
     from podstead.storage.layout import RootLayout
     from podstead.storage.protocol import Store
     from podstead.storage.record_store import RecordStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class GitSettings:
+    """The settings of this part."""
+
+    git: bool = setting(
+        False,
+        value_types.SWITCH,
+        "Git",
+        "Whether every container is also a git repository that clients can clone, fetch from and "
+        "push to over HTTP. Requires git to be installed.",
+        common=True,
+    )
+    git_processes: int = setting(
+        8,
+        value_types.integer(1, 1000),
+        "Git",
+        "The maximum number of git requests that each worker handles at once; a single address may "
+        "use half of them. A request that has to wait longer than ten seconds gets 503.",
+        unit="processes",
+        reason="Each runs a process that may occupy one core and use several hundred MiB of "
+        "memory.",
+    )
 
 
 class RepositoryFolder(DataFolder):

@@ -69,28 +69,20 @@ class _Admitted:
     grant: GrantedAccess
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GitService:
-    """Handles git requests."""
+    """Handles git requests.
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        gate: Gate,
-        resources: ResourceService,
-        repositories: Repositories,
-        processes: GitProcesses,
-        capacity: StorageCapacity,
-        max_body_bytes: int,
-    ) -> None:
-        """``max_body_bytes`` is the limit for one push."""
-        self._store = store
-        self._gate = gate
-        self._resources = resources
-        self._repositories = repositories
-        self._processes = processes
-        self._capacity = capacity
-        self._max_body_bytes = max_body_bytes
+    ``max_body_bytes`` is the limit for one push.
+    """
+
+    store: Store
+    gate: Gate
+    resources: ResourceService
+    repositories: Repositories
+    processes: GitProcesses
+    capacity: StorageCapacity
+    max_body_bytes: int
 
     async def answer(
         self, asked: GitRequest, caller: Caller, transfer: Transfer, body: RequestBody
@@ -106,13 +98,13 @@ class GitService:
             asked,
             transfer,
             InMemoryBody() if asked.advertises else body,
-            limit_bytes=min(self._max_body_bytes, MAX_COMMAND_BYTES),
+            limit_bytes=min(self.max_body_bytes, MAX_COMMAND_BYTES),
         )
         running = await self._start(
             asked, caller, transfer, content, name=admitted.repository or EMPTY
         )
         if not (asked.is_push or asked.advertises):
-            self._resources.note_read(caller.agent, asked.container)
+            self.resources.note_read(caller.agent, asked.container)
         return await _answered(running, running.chunks())
 
     # --- deciding -----------------------------------------------------------------------------
@@ -124,15 +116,15 @@ class GitService:
         """
         container = asked.container
         for _ in range(_MAX_ATTEMPTS):
-            name = await self._repositories.name_of(container)
-            snapshot = await self._store.read_metadata(paths_to_read(modes.any_member(container)))
+            name = await self.repositories.name_of(container)
+            snapshot = await self.store.read_metadata(paths_to_read(modes.any_member(container)))
             required = (
                 modes.for_put(container, snapshot) if asked.is_push else modes.for_clone(container)
             )
-            grant = await self._gate.authorize(
+            grant = await self.gate.authorize(
                 caller.agent, caller.origin, container, required, snapshot
             )
-            if await self._repositories.name_of(container) == name:
+            if await self.repositories.name_of(container) == name:
                 return _Admitted(snapshot[container] is not None, name, grant)
         raise Overloaded("The container is changing too fast to be read; try again")
 
@@ -147,11 +139,11 @@ class GitService:
         admitted: _Admitted,
     ) -> GitAnswer:
         storage = storage_root(asked.container)
-        body = await self._capacity.limit_body(
+        body = await self.capacity.limit_body(
             body, storage, extra_bytes=1
         )  # an empty push takes some, too
-        remaining_bytes = await self._capacity.remaining_bytes(storage)
-        limit_bytes = max(min(self._max_body_bytes, remaining_bytes or self._max_body_bytes), 1)
+        remaining_bytes = await self.capacity.remaining_bytes(storage)
+        limit_bytes = max(min(self.max_body_bytes, remaining_bytes or self.max_body_bytes), 1)
         claimed = await self._own(asked, caller, admitted)
 
         async def permit() -> None:
@@ -163,19 +155,19 @@ class GitService:
                 asked,
                 caller,
                 transfer,
-                _then(permit, self._capacity.limit_to_disk(content)),
+                _then(permit, self.capacity.limit_to_disk(content)),
                 name=claimed.name,
                 holding=claimed.claim.descriptor,
                 changes={
                     "receive.maxInputSize": str(limit_bytes),
-                    "core.hooksPath": self._repositories.hooks,
+                    "core.hooksPath": self.repositories.hooks,
                 },
                 permit=permit,
             )
             return await _answered(running, self._finish(running, claimed))
         except BaseException:
             claimed.claim.release()
-            self._repositories.schedule_tidying(claimed)
+            self.repositories.schedule_tidying(claimed)
             raise
 
     async def _recheck(self, asked: GitRequest, caller: Caller, claimed: ClaimedRepository) -> None:
@@ -197,9 +189,9 @@ class GitService:
             if not admitted.exists:
                 await self._make_container(asked.container, caller)
             elif admitted.repository is not None:
-                return await self._repositories.join(admitted.repository, asked.container)
+                return await self.repositories.join(admitted.repository, asked.container)
             else:
-                claimed = await self._repositories.make(
+                claimed = await self.repositories.make(
                     asked.container, admitted.grant.preconditions
                 )
                 if claimed is not None:
@@ -216,7 +208,7 @@ class GitService:
             link_types=(LDP_BASIC_CONTAINER,),
             origin=caller.origin,
         )
-        await self._resources.handle(ResourceRequest(operation, caller.agent))
+        await self.resources.handle(ResourceRequest(operation, caller.agent))
 
     async def _finish(
         self, running: HttpBackend, claimed: ClaimedRepository
@@ -225,11 +217,11 @@ class GitService:
         try:
             async for chunk in running.chunks():
                 yield chunk
-            await self._repositories.settle(claimed)
+            await self.repositories.settle(claimed)
         finally:
             await running.end()
             claimed.claim.release()
-            self._repositories.schedule_tidying(claimed)
+            self.repositories.schedule_tidying(claimed)
 
     # --- running ------------------------------------------------------------------------------
 
@@ -245,7 +237,7 @@ class GitService:
         changes: Mapping[str, str] | None = None,
         permit: Callable[[], Awaitable[None]] | None = None,
     ) -> HttpBackend:
-        directory = self._repositories.path(name)
+        directory = self.repositories.path(name)
         agent = caller.agent
         asking = variables(
             asked,
@@ -255,11 +247,11 @@ class GitService:
             client_address=caller.address,
         )
         settings = environment(
-            self._processes.search_path,
+            self.processes.search_path,
             repository=directory,
             changes={"http.receivepack": _word(asked.is_push), **(changes or {})},
         )
-        return await self._processes.answer(
+        return await self.processes.answer(
             {**settings, **asking},
             content,
             requester=caller.network,

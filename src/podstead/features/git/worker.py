@@ -4,27 +4,73 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
+from podstead.core.operation import InMemoryBody, RequestBody
 from podstead.features import WorkerFeature
+from podstead.features.git import GitSettings
 from podstead.features.git.bundles import RepositoryBundles
 from podstead.features.git.directories import directories_of
-from podstead.features.git.endpoint import ClaimedGitRequest
 from podstead.features.git.entries import RepositoryName
 from podstead.features.git.processes import GitProcesses, find_git
-from podstead.features.git.protocol import git_request
+from podstead.features.git.protocol import GitRequest, Transfer, git_request
 from podstead.features.git.repositories import Repositories, sweep_repositories
-from podstead.features.git.service import GitService
-from podstead.features.git.settings import GitSettings
+from podstead.features.git.service import Caller, GitService
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Write
+from podstead.web.limits import address_key
+from podstead.web.request import Request
+from podstead.web.response import Response, relayed_response
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
+
+
+MAX_SIGNED_BYTES: Final = 4 * 1024 * 1024
+"""The maximum size of signed content in a request of git. Helpers for git sign no content."""
+
+
+async def _whole(body: RequestBody) -> InMemoryBody:
+    """Check signed content before git receives any of it, since git acts on each piece (A-145)."""
+    return InMemoryBody(await body.read(limit_bytes=MAX_SIGNED_BYTES))
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedGitRequest:
+    """One request of git (:class:`podstead.web.routes.ClaimedRequest`)."""
+
+    asked: GitRequest
+    service: GitService
+    label = "git"
+
+    @property
+    def sequence(self) -> ResourcePath:
+        return self.asked.container
+
+    async def handle(self, request: Request, agent: Identity | None) -> Response:
+        """Pass the request to git and its response back. Raises RequestRefused and
+        ServerTrouble."""
+        get = request.fields.get
+        transfer = Transfer(
+            content_type=get(b"content-type"),
+            content_coding=get(b"content-encoding"),
+            protocol=get(b"git-protocol"),
+            size_bytes=request.body.size_bytes,
+        )
+        address = request.client_address
+        caller = Caller(agent, get(b"origin"), address, network=address_key(address))
+        body = request.body
+        if agent is not None and agent.content_digest is not None:
+            body = await _whole(body)
+        answer = await self.service.answer(self.asked, caller, transfer, body)
+        fields = [(name.encode(), value.encode("ascii")) for name, value in answer.head.fields]
+        return relayed_response(answer.head.status, fields, answer.content)
+
 
 logger = logging.getLogger("podstead.git")
 

@@ -5,9 +5,9 @@ long enough is removed in the background, in small writes: where one of them is 
 next sweep finds the same again. What is removed follows from the stored rows and the time alone.
 
 Former states are not charged to the quota, so that deleting something never fails. They use what
-the quota leaves free: the oldest are removed while there is less. Between two sweeps, each worker
-counts what it writes to a storage, and looks for room when that is much; while it does, replaced
-states of this storage are not kept.
+the quota and the disk leave free: the oldest are removed while there is less. Between two sweeps,
+each worker counts what it writes to a storage, and looks for room when that is much; while it does,
+replaced states of this storage are not kept.
 """
 
 from __future__ import annotations
@@ -53,6 +53,9 @@ _BACKWARDS: Final = (
 _OLDEST: Final = (
     f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s"  # noqa: S608 - our columns
     " ORDER BY ended_ms, path, modified_ms, version LIMIT %s"
+)
+_LARGEST: Final = (
+    "SELECT root FROM former_states GROUP BY root ORDER BY sum(size_bytes) DESC, root LIMIT 1"
 )
 _AFTER_ALL: Final = "\U0010ffff"
 
@@ -131,15 +134,21 @@ class Keeper:
 
     async def extended(self, agent: Identity | None, write: Write) -> Write:
         """Add to a write what it keeps (:class:`WriteExtension`)."""
-        paths = [put.path for put in write.puts if not put.creates]
-        paths += write.deletes
-        if not paths:
-            return write
+        puts = write.puts
+        if len(puts) == 1 and not write.deletes:  # most writes
+            if puts[0].creates:
+                return write
+            paths = [puts[0].path]
+        else:
+            paths = [put.path for put in puts if not put.creates]
+            paths += write.deletes
+            if not paths:
+                return write
         root = storage_root(paths[0])
         replaced = self.retention.versions_ms > 0
         if root is not None:
             written = self._written[root]
-            for put in write.puts:
+            for put in puts:
                 written += put.body.size_bytes
             self._written[root] = written + 1024 * len(paths)
             if written > LOOK_AFTER_BYTES:
@@ -201,6 +210,8 @@ class Keeper:
         """Remove states, in their order. Raises StorageError, Overloaded."""
         for start in range(0, len(states), BATCH):
             await self._records.commit([each.drop for each in states[start : start + BATCH]])
+        if any(each.blob is not None for each in states):
+            await self._store.remove_garbage(now_ms=self._records.now_ms())
 
     async def _make_room(self, root: ResourcePath, kept_bytes: int) -> None:
         quota_bytes = await self._quotas.of(root)
@@ -209,8 +220,7 @@ class Keeper:
         used_bytes = await self._store.used_bytes(root.strip("/"))
         surplus_bytes = used_bytes + kept_bytes - quota_bytes
         while surplus_bytes > 0:
-            rows = await self._store.fetch(_OLDEST, root, BATCH)
-            oldest = [former_state_of(row) for row in rows]
+            oldest = await self._oldest(root)
             gone = []
             for state in oldest:
                 if surplus_bytes > 0:
@@ -219,6 +229,16 @@ class Keeper:
             await self.drop(gone)
             if len(oldest) < BATCH:
                 return
+
+    async def make_disk_room(self) -> AsyncIterator[None]:
+        """Remove the oldest states, each time in the storage that has most of them, so that nobody
+        pays for others. Raises StorageError, Overloaded."""
+        while found := await self._store.fetch(_LARGEST):
+            await self.drop(await self._oldest(found[0][0]))
+            yield
+
+    async def _oldest(self, root: ResourcePath) -> list[FormerState]:
+        return [former_state_of(row) for row in await self._store.fetch(_OLDEST, root, BATCH)]
 
     async def _backwards(self, root: ResourcePath) -> AsyncIterator[Sequence[FormerState]]:
         """The states of a storage in descending order."""
@@ -238,18 +258,16 @@ def _rules_of(
 
     The decision about the write depends on it, and is among its preconditions.
     """
-    acls = {
-        each.path: each
-        for each in write.preconditions
-        if isinstance(each, AtVersion) and each.path.endswith(ACL_SUFFIX)
-    }
+    acls = {}
+    for each in write.preconditions:
+        if type(each) is AtVersion and each.path.endswith(ACL_SUFFIX):
+            acls[each.path] = each
     found = []
     for path in paths:
         place = governed(path)
-        if place.is_acl:
-            continue
-        for acl in acl_paths(place.subject):
-            if acl in acls:
-                found.append((path, acls[acl]))
-                break
+        if not place.is_acl:
+            for acl in acl_paths(place.subject):
+                if acl in acls:
+                    found.append((path, acls[acl]))
+                    break
     return tuple(found)

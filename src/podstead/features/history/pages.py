@@ -88,6 +88,7 @@ class TrashPage:
             orders=[(each, _(text)) for each, text in _ORDERS.items()],
             action=TRASH,
             change=CHANGE,
+            undo=f"{PREFIX}/undo",
             days=self.trash.past.retention.deleted_days,
         )
 

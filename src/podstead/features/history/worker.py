@@ -20,9 +20,13 @@ from podstead.core.identity import Identity
 from podstead.features import WorkerFeature
 from podstead.features.history import HistorySettings
 from podstead.features.history.keeping import DAY_MS, Keeper, Retention
+from podstead.features.history.memento import TIMEGATE, TIMEMAP, MementoEndpoint, Versions
 from podstead.features.history.pages import TRASH, TrashPage
 from podstead.features.history.past import Past
 from podstead.features.history.trash import Item, Trash
+from podstead.features.history.undo import Undo
+from podstead.features.history.undo_page import UndoPage
+from podstead.features.history.version_pages import VersionPages
 from podstead.storage.record_store import Lease, RecordStore
 from podstead.web.forms import only, read_query
 from podstead.web.pages.formats import iso_time
@@ -142,24 +146,48 @@ class HistoryInWorker(WorkerFeature):
         self._retention = Retention(own.keep_deleted * DAY_MS, own.keep_versions * DAY_MS)
         self._keeper = Keeper(services.records, services.capacity.quotas, self._retention)
         self.write_extension = self._keeper
+        if own.keep_versions:
+            self.document_links = ((TIMEGATE, "timegate"), (TIMEMAP, "timemap"))
         records = RecordStore(services.store, services.clock, SystemRandomness())
         self._lease = Lease("history", records, lasts_ms=_LEASE_MS)
 
     @cached_property
+    def _past(self) -> Past:
+        services = self._services
+        return Past(services.records, services.gate, self._retention)
+
+    @cached_property
     def _trash(self) -> Trash:
         services = self._services
-        past = Past(services.records, services.gate, self._retention)
-        return Trash(past, self._keeper, services.resources, services.documents)
+        return Trash(self._past, self._keeper, services.resources, services.documents)
 
     @cached_property
     def routes(self) -> Sequence[Route]:  # type: ignore[override]
-        return plain_routes(TrashEndpoint(self._trash, self._services.base_url))
+        base_url = self._services.base_url
+        trash = TrashEndpoint(self._trash, base_url)
+        if self._retention.versions_ms == 0:
+            return plain_routes(trash)
+        return plain_routes(trash, MementoEndpoint(self._versions, base_url))
+
+    @cached_property
+    def _versions(self) -> Versions:
+        return Versions(self._past, self._services.resources)
 
     @cached_property
     def pages(self) -> Sequence[object]:  # type: ignore[override]
-        services = self._services
+        services, site = self._services, self._services.pages.site
         sections = [each.sharing_section for each in services.features if each.sharing_section]
-        return (TrashPage(services.pages.site, self._trash, SectionNames(sections)),)
+        names = SectionNames(sections)
+        trash, versions = TrashPage(site, self._trash, names), self._versions
+        undo = UndoPage(site, Undo(self._past, self._trash), names)
+        if self._retention.versions_ms == 0:
+            return trash, undo
+        return trash, undo, VersionPages(site, versions, services.documents, names)
+
+    async def start(self) -> None:
+        settings = self._services.settings
+        if settings.database is None and settings.bodies is None:  # they are on this disk
+            self._services.space.dispensable.append(self._keeper.make_disk_room)
 
     async def stop(self) -> None:
         await self._keeper.stop()

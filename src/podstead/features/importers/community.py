@@ -21,14 +21,19 @@ from podstead.core.errors import BadRequest, RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX, DESCRIPTION_SUFFIX
 from podstead.core.media_types import RDF_TYPES, TURTLE, MediaType, parse_media_type
 from podstead.core.vocab import PIM_STORAGE_CLASS, RDF_TYPE, RDFS
-from podstead.features.importers.extensions import OCTET_STREAM, extension_of, type_by_extension
 from podstead.features.importers.folders import (
+    OCTET_STREAM,
+    SUFFIXES,
     EntryKind,
     Folder,
     FolderEntry,
     Parts,
+    extension_of,
     json_of,
     readable_path,
+    resources_of,
+    segment_of,
+    type_by_extension,
 )
 from podstead.features.importers.values import (
     FoundAccount,
@@ -40,7 +45,6 @@ from podstead.features.importers.values import (
     ignored_origins,
     owner_in_acl,
 )
-from podstead.features.importers.walking import SUFFIXES, resources_of, segment_of
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.graph import Graph, Iri, Literal, Subject
 

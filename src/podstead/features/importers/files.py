@@ -22,10 +22,9 @@ from podstead.core.identifiers import (
     slash_variant,
     storage_root,
 )
+from podstead.features.importers.file_sources import PlainFiles, WebDavFolder
 from podstead.features.importers.folders import Unreadable
-from podstead.features.importers.plain_files import PlainFiles
 from podstead.features.importers.values import FoundResource, LeftOut
-from podstead.features.importers.webdav import WebDavFolder
 from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import Guard, SystemResolver

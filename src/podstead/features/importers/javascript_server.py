@@ -20,14 +20,20 @@ import msgspec
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX
 from podstead.core.media_types import HTML, JSON_LD, RDF_TYPES
-from podstead.features.importers.extensions import OCTET_STREAM, extension_of, type_by_extension
 from podstead.features.importers.folders import (
+    OCTET_STREAM,
+    SUFFIXES,
     EntryKind,
     Folder,
     FolderEntry,
+    Found,
     Unreadable,
+    extension_of,
     json_of,
     readable_path,
+    resources_of,
+    segment_of,
+    type_by_extension,
 )
 from podstead.features.importers.javascript_documents import as_one_document, rules_there
 from podstead.features.importers.values import (
@@ -39,7 +45,6 @@ from podstead.features.importers.values import (
     owner_by,
     rdf_type_of,
 )
-from podstead.features.importers.walking import SUFFIXES, Found, resources_of, segment_of
 from podstead.rdf.html_islands import data_islands
 
 _ACCOUNTS: Final = (".idp", "accounts")

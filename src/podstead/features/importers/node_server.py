@@ -21,14 +21,20 @@ from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX, DESCRIPTION_SUFFIX
 from podstead.core.media_types import RDF_TYPES, TURTLE
 from podstead.core.vocab import ACL, ACL_ACCESS_TO, ACL_AUTHORIZATION, ACL_DEFAULT, RDF_TYPE
-from podstead.features.importers.extensions import OCTET_STREAM, extension_of, type_by_extension
 from podstead.features.importers.folders import (
+    OCTET_STREAM,
+    SUFFIXES,
     EntryKind,
     Folder,
     FolderEntry,
+    Found,
     Parts,
+    extension_of,
     json_of,
     readable_path,
+    resources_of,
+    segment_of,
+    type_by_extension,
 )
 from podstead.features.importers.values import (
     FoundAccount,
@@ -39,7 +45,6 @@ from podstead.features.importers.values import (
     ignored_origins,
     owner_in_acl,
 )
-from podstead.features.importers.walking import SUFFIXES, Found, resources_of, segment_of
 from podstead.rdf.codecs import parse, serialize
 from podstead.rdf.graph import Graph, Iri
 

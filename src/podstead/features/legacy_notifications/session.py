@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from podstead.authn.authenticate import RequestCredentials
 from podstead.core.clock import Clock
@@ -62,41 +62,35 @@ _LATE_MS = 500
 _TROUBLE = "error: The server cannot take this on at the moment"
 
 
+@dataclass(frozen=True, slots=True)
 class LineAuthentication:
     """Determines who sends a line: whoever opened the socket, unless a credential precedes it."""
 
-    def __init__(
-        self,
-        authentication: LimitedAuthentication,
-        *,
-        base_url: str,
-        opener: Subscriber,
-        client_address: str,
-    ) -> None:
-        self._authentication = authentication
-        self._base_url = base_url
-        self._opener = opener
-        self._client_address = client_address
+    authentication: LimitedAuthentication
+    _: KW_ONLY
+    base_url: str
+    opener: Subscriber
+    client_address: str
 
     async def subscriber(self, asked: Subscribe) -> Subscriber:
         """Who subscribes to the topic. Raises RequestRefused, ServerTrouble."""
         if asked.credential is None:
-            return self._opener
-        agent = await self._authentication.authenticate(
-            self._credentials(asked.url, asked.credential), client_address=self._client_address
+            return self.opener
+        agent = await self.authentication.authenticate(
+            self._credentials(asked.url, asked.credential), client_address=self.client_address
         )
-        return replace(self._opener, agent=agent)
+        return replace(self.opener, agent=agent)
 
     def _credentials(self, url: str, credential: LineCredential) -> RequestCredentials:
         """The credentials that a GET of the URL would present: a proof names method and URL."""
-        absolute = f"{self._base_url}{url}" if url.startswith("/") else url
+        absolute = f"{self.base_url}{url}" if url.startswith("/") else url
         proof = credential.proof
         return RequestCredentials(
             authorization=(credential.authorization.encode(),),
             proofs=() if proof is None else (proof.encode(),),
             method="GET",
             url=absolute.partition("#")[0].encode().decode("latin-1"),
-            client_address=address_key(self._client_address),
+            client_address=address_key(self.client_address),
         )
 
 

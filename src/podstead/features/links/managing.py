@@ -5,19 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final
 
 from podstead.app.adapters.passwords import Argon2Passwords
 from podstead.app.services import Services
+from podstead.core.date_times import DAY_MS, day_of, read_day
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features import WorkerFeature
 from podstead.features.links import LinkSettings
 from podstead.features.links.sharing_links import (
     ADD,
-    DAY_S,
     EDIT,
     LINKS,
     MAX_LINKS,
@@ -117,7 +116,7 @@ class LinksSection:
             "kinds": kinds if is_container(target) else kinds[:2],
             "inherited_from": state.access.inherited_from,
             "max_days": max_days,
-            "last_day": _day(self._links.records.now_s() + max_days * DAY_S),
+            "last_day": day_of(self._links.records.now_ms() + max_days * DAY_MS),
         }
 
     async def _shown(self, resource: ResourcePath, link_id: str) -> ShownLink:
@@ -235,19 +234,14 @@ class ManageLinks:
         )
 
 
-def _day(unix_s: int) -> str:
-    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%d")
-
-
 def _end_of_day(typed: str, now_s: int) -> int | None:
     """The end of a day in UTC. Raises BadRequest."""
     if not typed:
         return None
     try:
-        day = datetime.strptime(typed, "%Y-%m-%d").replace(tzinfo=UTC)
+        ends_s = (read_day(typed) + DAY_MS) // 1000
     except ValueError as error:
         raise BadRequest(WebCodes.DATE_MALFORMED) from error
-    ends_s = int(day.timestamp()) + DAY_S
     if ends_s <= now_s:
         raise BadRequest(_("The end of a link must be in the future."))
     return ends_s

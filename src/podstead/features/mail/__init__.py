@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from podstead.config.errors import StartRefused
 from podstead.config.table import Group, optional
 from podstead.config.value_types import ValueType
+from podstead.core.errors import StartRefused
 from podstead.features import Feature
 from podstead.features.mail.destination import MailDestination, MailKind, parse_mail_destination
 

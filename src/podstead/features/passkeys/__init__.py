@@ -59,7 +59,7 @@ class PasskeyFeature(Feature):
         mine = settings.of(PasskeySettings)
         if not mine.passkey_rp_id and not mine.passkey_origins:
             return  # the host of the base URL is always valid
-        from podstead.config.errors import StartRefused
+        from podstead.core.errors import StartRefused
         from podstead.features.passkeys.ceremonies import PartyRefused, relying_party
 
         try:

@@ -67,28 +67,22 @@ class SignedInByPasskey:
     """The ``amr`` value for tokens (:mod:`podstead.idp.sign_in`)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Passkeys:
-    """The passkeys of accounts."""
+    """The passkeys of accounts.
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        challenges: Challenges,
-        methods: Sequence[SignInMethod],
-        verifier: CeremonyVerifier,
-        audit: Audit,
-    ) -> None:
-        """``methods`` are all by which accounts can sign in."""
-        self._records = records
-        self._methods = methods
-        self._challenges = challenges
-        self._verifier = verifier
-        self._audit = audit
+    ``methods`` are all by which accounts can sign in.
+    """
+
+    records: RecordStore
+    challenges: Challenges
+    methods: Sequence[SignInMethod]
+    verifier: CeremonyVerifier
+    audit: Audit
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[Passkey]]:
         """The passkeys of an account, oldest first."""
-        stored = await self._records.of_owner(PASSKEYS, account_id)
+        stored = await self.records.of_owner(PASSKEYS, account_id)
         return sorted(stored, key=lambda each: (each.value.created_s, each.key))
 
     # --- adding -------------------------------------------------------------------------------
@@ -100,7 +94,7 @@ class Passkeys:
         if len(present) >= MAX_PER_ACCOUNT:
             raise Conflict(PasskeyCodes.TOO_MANY, number=MAX_PER_ACCOUNT)
         handle = present[0].user_handle if present else self._new_handle()
-        issued = await self._challenges.issue(
+        issued = await self.challenges.issue(
             ADDING, holder=signed_in.stored.key, account_id=account_id, user_handle=handle
         )
         return CreationOffer(issued, handle, present)
@@ -120,19 +114,19 @@ class Passkeys:
         Conflict for a passkey that is already registered.
         """
         account = signed_in.owner
-        taken = await self._challenges.take(
+        taken = await self.challenges.take(
             challenge_key,
             ADDING,
             holder=signed_in.stored.key,
             account_id=account.value.account_id,
         )
         label = usable_name(name)
-        created = await self._verifier.verify_creation(
+        created = await self.verifier.verify_creation(
             credential, challenge=bytes.fromhex(challenge_of(challenge_key))
         )
         passkey = self._made(account.value, taken, created, credential, label)
         await self._keep(account, passkey, source)
-        self._audit.note(PasskeyEvents.ADDED, account_id=passkey.account_id, aaguid=passkey.aaguid)
+        self.audit.note(PasskeyEvents.ADDED, account_id=passkey.account_id, aaguid=passkey.aaguid)
         return passkey
 
     # --- looking after them -------------------------------------------------------------------
@@ -144,7 +138,7 @@ class Passkeys:
             raise BadRequest(PasskeyCodes.WITHOUT_NAME)
         stored = await self._existing(account_id, key)
         changed = msgspec.structs.replace(stored.value, name=label)
-        await self._records.commit([PASSKEYS.replace(stored, changed)], [stored.unchanged])
+        await self.records.commit([PASSKEYS.replace(stored, changed)], [stored.unchanged])
 
     async def remove(
         self,
@@ -162,25 +156,25 @@ class Passkeys:
         """
         account_id = account.value.account_id
         stored = await self._existing(account_id, key)
-        stays = await remaining_factor(self._records, self._methods, account, without=stored.entry)
+        stays = await remaining_factor(self.records, self.methods, account, without=stored.entry)
         method = stored.entry
         removal = [
             PASSKEYS.drop(key),
-            *await end_records(self._records, account_id, method),
+            *await end_records(self.records, account_id, method),
             *await self._noting(PasskeyEvents.REMOVED, stored.value, source),
         ]
         depends_on = [account.unchanged, stored.unchanged, stays, *preconditions]
-        await self._records.commit(removal, depends_on)
+        await self.records.commit(removal, depends_on)
         # Sessions and grants that began with it during the removal:
-        await self._records.commit(await end_records(self._records, account_id, method))
-        self._audit.note(PasskeyEvents.REMOVED, account_id=account_id, aaguid=stored.value.aaguid)
+        await self.records.commit(await end_records(self.records, account_id, method))
+        self.audit.note(PasskeyEvents.REMOVED, account_id=account_id, aaguid=stored.value.aaguid)
         return method
 
     # --- signing in ---------------------------------------------------------------------------
 
     async def ask(self, *, browser: str, uid: str = "") -> IssuedChallenge:
         """A challenge for a browser, in the interaction with this uid, if any."""
-        return await self._challenges.issue(SIGNING_IN, holder=browser, suffix=uid)
+        return await self.challenges.issue(SIGNING_IN, holder=browser, suffix=uid)
 
     async def verify(
         self, challenge_key: str, credential: Credential, *, browser: str
@@ -189,7 +183,7 @@ class Passkeys:
 
         Raises ChallengeInvalid, UnknownCredential, VerificationFailed, AccountDisabled.
         """
-        await self._challenges.take(challenge_key, SIGNING_IN, holder=browser)
+        await self.challenges.take(challenge_key, SIGNING_IN, holder=browser)
         stored = await self._find(credential)
         try:
             assertion = await self._check(
@@ -210,7 +204,7 @@ class Passkeys:
     # --- parts --------------------------------------------------------------------------------
 
     def _new_handle(self) -> str:
-        return base64url_encoded(bytes.fromhex(self._records.randomness.token_hex(_HANDLE_BYTES)))
+        return base64url_encoded(bytes.fromhex(self.records.randomness.token_hex(_HANDLE_BYTES)))
 
     def _made(
         self,
@@ -231,29 +225,29 @@ class Passkeys:
             backup_eligible=created.backup_eligible,
             backed_up=created.backed_up,
             name=name,
-            created_s=self._records.now_s(),
+            created_s=self.records.now_s(),
         )
 
     async def _noting(
         self, event: EventKind, passkey: Passkey, source: RequestSource
     ) -> Sequence[Record]:
         return await event_records(
-            self._records, passkey.account_id, event, source, subject=passkey.name
+            self.records, passkey.account_id, event, source, subject=passkey.name
         )
 
     async def _keep(
         self, account: Versioned[Account], passkey: Passkey, source: RequestSource
     ) -> None:
         key = passkey_key(passkey.credential_id)
-        known = await self._records.read(PASSKEYS, key)
+        known = await self.records.read(PASSKEYS, key)
         if known is not None:
             raise Conflict(PasskeyCodes.REGISTERED)
         record = PASSKEYS.put(key, passkey, owner=account.value.account_id)
         noted = await self._noting(PasskeyEvents.ADDED, passkey, source)
-        await self._records.commit([record, *noted], [account.unchanged, PASSKEYS.absent(key)])
+        await self.records.commit([record, *noted], [account.unchanged, PASSKEYS.absent(key)])
 
     async def _existing(self, account_id: str, key: str) -> Versioned[Passkey]:
-        stored = await self._records.read(PASSKEYS, key)
+        stored = await self.records.read(PASSKEYS, key)
         if stored is None or stored.value.account_id != account_id:
             raise NotFound(PasskeyCodes.NO_SUCH_PASSKEY)
         return stored
@@ -271,7 +265,7 @@ class Passkeys:
         expected = base64url_decoded(passkey.user_handle)
         if not handle or not expected or not hmac.compare_digest(handle, expected):
             raise VerificationFailed
-        assertion = await self._verifier.verify_assertion(
+        assertion = await self.verifier.verify_assertion(
             credential, challenge=challenge, public_key=passkey.public_key
         )
         if assertion.backup_eligible != passkey.backup_eligible:
@@ -287,7 +281,7 @@ class Passkeys:
         async def compute() -> Changes[Versioned[Account] | None]:
             stored = await self._read(found.key)
             account = await self._account(stored.value.account_id)
-            now_s = self._records.now_s()
+            now_s = self.records.now_s()
             if not sign_count_increases(stored.value.sign_count, assertion.sign_count):
                 suspected = msgspec.structs.replace(stored.value, suspected_s=now_s)
                 return Changes(None, [PASSKEYS.replace(stored, suspected)], [stored.unchanged])
@@ -301,20 +295,20 @@ class Passkeys:
                 account, [PASSKEYS.replace(stored, used)], [stored.unchanged, account.unchanged]
             )
 
-        account = await self._records.transact(compute)
+        account = await self.records.transact(compute)
         if account is None:
             self._note(PasskeyEvents.COPIED, found.value)
             raise VerificationFailed
         return account
 
     async def _read(self, key: str) -> Versioned[Passkey]:
-        stored = await self._records.read(PASSKEYS, key)
+        stored = await self.records.read(PASSKEYS, key)
         if stored is None:
             raise UnknownCredential
         return stored
 
     async def _account(self, account_id: str) -> Versioned[Account]:
-        stored = await self._records.read(ACCOUNTS, account_id)
+        stored = await self.records.read(ACCOUNTS, account_id)
         if stored is None:
             raise UnknownCredential
         if stored.value.disabled:
@@ -322,7 +316,7 @@ class Passkeys:
         return stored
 
     def _note(self, event: EventKind, passkey: Passkey) -> None:
-        self._audit.note(event, account_id=passkey.account_id, factor=FACTOR)
+        self.audit.note(event, account_id=passkey.account_id, factor=FACTOR)
 
 
 def passkey_key(credential_id: str) -> str:

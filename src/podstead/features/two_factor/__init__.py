@@ -46,7 +46,7 @@ class TwoFactorFeature(Feature):
     templates = __name__
 
     def check_settings(self, settings: Settings) -> None:
-        from podstead.config.errors import StartRefused
+        from podstead.core.errors import StartRefused
 
         if settings.of(TwoFactorSettings).require_two_factor and not settings.idp:
             raise StartRefused(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
@@ -43,25 +44,16 @@ class NoPendingSecondFactor(AccessDenied):
     code = TwoFactorCodes.PASSWORD_FIRST
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CodeStep:
     """Begins and finishes the second step."""
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        accounts: Accounts,
-        two_factors: TwoFactors,
-        attempts: Attempts,
-        known_browsers: KnownBrowsers,
-        audit: Audit,
-    ) -> None:
-        self._records = records
-        self._accounts = accounts
-        self._two_factors = two_factors
-        self._attempts = attempts
-        self._known_browsers = known_browsers
-        self._audit = audit
+    records: RecordStore
+    accounts: Accounts
+    two_factors: TwoFactors
+    attempts: Attempts
+    known_browsers: KnownBrowsers
+    audit: Audit
 
     async def begin(
         self,
@@ -75,10 +67,10 @@ class CodeStep:
         by_recovery: bool = False,
     ) -> str | None:
         """After the correct password, where the browser continues; ``None`` if it is enough."""
-        found = await self._two_factors.of(account.account_id)
+        found = await self.two_factors.of(account.account_id)
         if found.enough_for_password:
             return None
-        now_s = self._records.now_s()
+        now_s = self.records.now_s()
         half = PendingSecondFactor(
             account_id=account.account_id,
             verified_s=issue_time_s(account, now_s),
@@ -93,21 +85,21 @@ class CodeStep:
         put = PENDING_SECOND_FACTORS.put(
             secret_key(browser), half, owner=account.account_id, expires_ms=expires_ms
         )
-        await self._records.commit([put])
+        await self.records.commit([put])
         return SET_UP_PATH if found.missing else SECOND_FACTOR_PATH
 
     async def is_needed(self, account_id: str) -> bool:
         """Whether an account needs more than its password."""
-        return not (await self._two_factors.of(account_id)).enough_for_password
+        return not (await self.two_factors.of(account_id)).enough_for_password
 
     async def method_removal(self, account: Account, method: EntryId) -> Sequence[Precondition]:
         """See :meth:`TwoFactors.method_removal`."""
-        return await self._two_factors.method_removal(account, method)
+        return await self.two_factors.method_removal(account, method)
 
     async def find(self, browser: str) -> tuple[Versioned[PendingSecondFactor], Versioned[Account]]:
         """The sign-in that a browser has begun, and its account. Raises NoPendingSecondFactor."""
-        stored = await self._records.read(PENDING_SECOND_FACTORS, secret_key(browser))
-        account = None if stored is None else await self._accounts.read(stored.value.account_id)
+        stored = await self.records.read(PENDING_SECOND_FACTORS, secret_key(browser))
+        account = None if stored is None else await self.accounts.read(stored.value.account_id)
         if (
             stored is None
             or account is None
@@ -129,45 +121,46 @@ class CodeStep:
         """
         stored, account = await self.find(browser)
         account_id = account.value.account_id
-        device = self._known_browsers.device(marks, account.value)
+        device = self.known_browsers.device(marks, account.value)
         attempt = attempt_at(
             f"second factor of {account_id}",
             account,
             address=source.network,
             device=None if device is None else f"second factor {device}",
         )
-        await self._attempts.check(attempt)
-        try:
+
+        async def compare() -> None:
             if not recovery:
-                await self._two_factors.use_code(account, typed)
+                await self.two_factors.use_code(account, typed)
             elif stored.value.by_recovery:
                 raise WrongCode
             else:
-                await self._two_factors.use_recovery_code(account, typed, source)
+                await self.two_factors.use_recovery_code(account, typed, source)
+
+        try:
+            await self.attempts.counted(attempt, compare)
         except WrongCode:
-            await self._attempts.failed(attempt)
             await self._failed(stored, source)
             raise
-        await self._attempts.succeeded(attempt)
         await self.end(stored)
         return stored.value, account
 
     async def end(self, stored: Versioned[PendingSecondFactor]) -> None:
         """End the step, once it is done. Raises Overloaded if another request was first."""
-        await self._records.commit([PENDING_SECOND_FACTORS.drop(stored.key)], [stored.unchanged])
+        await self.records.commit([PENDING_SECOND_FACTORS.drop(stored.key)], [stored.unchanged])
 
     async def _failed(self, stored: Versioned[PendingSecondFactor], source: RequestSource) -> None:
         account_id, failures = stored.value.account_id, stored.value.failures + 1
-        self._audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor="second factor")
+        self.audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor="second factor")
         if failures < MAX_FAILURES:
             changed = replace(stored.value, failures=failures)
-            await self._records.try_commit(
+            await self.records.try_commit(
                 [PENDING_SECOND_FACTORS.replace(stored, changed)], [stored.unchanged]
             )
             return
         event = TwoFactorEvents.FAILED
-        noted = await event_records(self._records, account_id, event, source)
-        if await self._records.try_commit(
+        noted = await event_records(self.records, account_id, event, source)
+        if await self.records.try_commit(
             [PENDING_SECOND_FACTORS.drop(stored.key), *noted], [stored.unchanged]
         ):
-            self._audit.note(event, account_id=account_id)
+            self.audit.note(event, account_id=account_id)

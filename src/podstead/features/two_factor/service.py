@@ -74,41 +74,35 @@ class SecondFactors:
         return not self.asked_for and not self.demanded
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TwoFactors:
-    """Reads and changes them. Every method raises StorageError and Overloaded."""
+    """Reads and changes them. Every method raises StorageError and Overloaded.
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        methods: Sequence[SignInMethod],
-        passwords: OneTimePasswords,
-        audit: Audit,
-        demanded: bool = False,
-    ) -> None:
-        """``methods`` are all by which accounts can sign in besides the password; ``demanded`` if
-        the operator requires a second factor of everybody with a password."""
-        self._records = records
-        self._methods = methods
-        self._passwords = passwords
-        self._audit = audit
-        self._demanded = demanded
+    ``methods`` are all by which accounts can sign in besides the password; ``demanded`` if
+    the operator requires a second factor of everybody with a password.
+    """
+
+    records: RecordStore
+    methods: Sequence[SignInMethod]
+    passwords: OneTimePasswords
+    audit: Audit
+    demanded: bool = False
 
     async def of(self, account_id: str) -> SecondFactors:
         """The second factors of an account."""
-        stored = await self._records.read(TWO_FACTORS, account_id)
+        stored = await self.records.read(TWO_FACTORS, account_id)
         record = TwoFactor(account_id) if stored is None else stored.value
         has_passkeys = await self._some_passkey(account_id) is not None
-        return SecondFactors(record, has_passkeys, self._demanded)
+        return SecondFactors(record, has_passkeys, self.demanded)
 
     def new_secret(self) -> str:
         """A secret for an app, which is stored once the person has typed one of its codes."""
-        return new_secret(self._records.randomness)
+        return new_secret(self.records.randomness)
 
     def picture(self, secret: str, account: Account, *, server_name: str) -> str:
         """The secret as a QR code, in SVG."""
-        address = self._passwords.address(secret, name=account.pod, issuer=server_name)
-        return self._passwords.picture(address)
+        address = self.passwords.address(secret, name=account.pod, issuer=server_name)
+        return self.passwords.picture(address)
 
     async def add_app(
         self,
@@ -122,10 +116,10 @@ class TwoFactors:
         """Store the secret of an app after its code was typed; new recovery codes if the account
         has none. Raises WrongCode, and Conflict if there is an app already, unless ``replacing``
         it."""
-        account_id, now_s = account.value.account_id, self._records.now_s()
+        account_id, now_s = account.value.account_id, self.records.now_s()
         if not is_secret(secret):
             raise BadRequest(TwoFactorCodes.NO_AUTHENTICATOR_SECRET)
-        step = matching_step(self._passwords, secret, typed, now_s=now_s, after=_NONE_AT_ALL)
+        step = matching_step(self.passwords, secret, typed, now_s=now_s, after=_NONE_AT_ALL)
         if step is None:
             raise WrongCode
         codes: Sequence[str] = ()
@@ -143,14 +137,14 @@ class TwoFactors:
                 last_step=step,
                 recovered="",
             )
-            codes = () if record.recovery_hashes else new_recovery_codes(self._records.randomness)
+            codes = () if record.recovery_hashes else new_recovery_codes(self.records.randomness)
             if codes:
                 changed = self._with_codes(changed, codes)
             noted = await self._noting(account_id, TwoFactorEvents.TOTP_ADDED, source)
             return Changes(None, [self._put(changed), *noted], [*unchanged, account.unchanged])
 
-        await self._records.transact(compute)
-        self._audit.note(TwoFactorEvents.TOTP_ADDED, account_id=account_id)
+        await self.records.transact(compute)
+        self.audit.note(TwoFactorEvents.TOTP_ADDED, account_id=account_id)
         return codes
 
     async def remove_app(self, account: Versioned[Account], source: RequestSource) -> None:
@@ -158,7 +152,7 @@ class TwoFactors:
         SecondFactorRequired."""
 
         async def check() -> Sequence[Precondition]:
-            if not self._demanded:
+            if not self.demanded:
                 return ()
             passkey = await self._some_passkey(account.value.account_id)
             if passkey is None:
@@ -202,7 +196,7 @@ class TwoFactors:
     ) -> Sequence[str]:
         """New recovery codes; earlier ones are no longer valid."""
         account_id = account.value.account_id
-        codes = new_recovery_codes(self._records.randomness)
+        codes = new_recovery_codes(self.records.randomness)
         with_codes = self._with_codes(TwoFactor(account_id), codes)
         await self._change(
             account,
@@ -215,14 +209,14 @@ class TwoFactors:
 
     async def use_code(self, account: Versioned[Account], typed: str) -> None:
         """Use a code of the app. Raises WrongCode, also for one that was used before."""
-        now_s = self._records.now_s()
+        now_s = self.records.now_s()
 
         async def compute() -> Changes[None]:
             record, unchanged = await self._read(account.value.account_id)
             step = None
             if record.totp_secret is not None:
                 step = matching_step(
-                    self._passwords,
+                    self.passwords,
                     record.totp_secret,
                     typed,
                     now_s=now_s,
@@ -233,7 +227,7 @@ class TwoFactors:
             used = replace(record, last_step=step, totp_used_s=now_s, recovered="")
             return Changes(None, [self._put(used)], [*unchanged, account.unchanged])
 
-        await self._records.transact(compute)
+        await self.records.transact(compute)
 
     async def use_recovery_code(
         self,
@@ -260,8 +254,8 @@ class TwoFactors:
             used = replace(record, recovery_hashes=left, recovered=recovered)
             return Changes(None, [self._put(used), *noted], [*unchanged, account.unchanged])
 
-        await self._records.transact(compute)
-        self._audit.note(TwoFactorEvents.RECOVERY_CODE_USED, account_id=account_id)
+        await self.records.transact(compute)
+        self.audit.note(TwoFactorEvents.RECOVERY_CODE_USED, account_id=account_id)
 
     async def note_recovered(self, account: Versioned[Account]) -> None:
         """Note that the password of an account was set with a recovery code."""
@@ -271,13 +265,13 @@ class TwoFactors:
             noted = replace(record, recovered=password_fingerprint(account.value))
             return Changes(None, [self._put(noted)], unchanged)
 
-        await self._records.transact(compute)
+        await self.records.transact(compute)
 
     async def method_removal(self, account: Account, method: EntryId) -> Sequence[Precondition]:
         """The preconditions for removing a sign-in method, so that a second factor remains if one
         is needed, despite concurrent changes. Raises SecondFactorRequired."""
         record, unchanged = await self._read(account.account_id)
-        needed = record.with_passkey or (self._demanded and account.password_hash is not None)
+        needed = record.with_passkey or (self.demanded and account.password_hash is not None)
         if not needed or record.totp_secret is not None:
             return unchanged
         other = await self._some_passkey(account.account_id, without=method)
@@ -288,7 +282,7 @@ class TwoFactors:
     # --- parts --------------------------------------------------------------------------------
 
     async def _read(self, account_id: str) -> tuple[TwoFactor, list[Precondition]]:
-        stored = await self._records.read(TWO_FACTORS, account_id)
+        stored = await self.records.read(TWO_FACTORS, account_id)
         if stored is None:
             return TwoFactor(account_id), [TWO_FACTORS.absent(account_id)]
         return stored.value, [stored.unchanged]
@@ -312,25 +306,25 @@ class TwoFactors:
             depends_on = [*unchanged, account.unchanged, *further]
             return Changes(None, [changed, *noted], depends_on)
 
-        await self._records.transact(compute)
-        self._audit.note(event, account_id=account_id)
+        await self.records.transact(compute)
+        self.audit.note(event, account_id=account_id)
 
     async def _some_passkey(
         self, account_id: str, without: EntryId | None = None
     ) -> EntryAt | None:
-        return await second_factor(self._records, self._methods, account_id, without=without)
+        return await second_factor(self.records, self.methods, account_id, without=without)
 
     async def _noting(
         self, account_id: str, event: EventKind, source: RequestSource
     ) -> Sequence[Record]:
-        return await event_records(self._records, account_id, event, source)
+        return await event_records(self.records, account_id, event, source)
 
     def _put(self, record: TwoFactor) -> Record:
         return TWO_FACTORS.put(record.account_id, record, owner=record.account_id)
 
     def _with_codes(self, record: TwoFactor, codes: Sequence[str]) -> TwoFactor:
         hashed = tuple(recovery_hash(record.account_id, code) for code in codes)
-        return replace(record, recovery_hashes=hashed, recovery_created_s=self._records.now_s())
+        return replace(record, recovery_hashes=hashed, recovery_created_s=self.records.now_s())
 
 
 def password_fingerprint(account: Account) -> str:

@@ -255,19 +255,17 @@ class RecoveryPage:
             found = await self.accounts.find(login)
         subject = f"recovery of {name_key(login)} from {source.network}"
         attempt = attempt_at(subject, found, address=source.network)
-        await self.attempts.check(attempt)
-        try:
+
+        async def compare() -> str:
             if found is None or found.value.disabled:
                 raise WrongCode
-            await self.two_factors.use_recovery_code(
-                found, sent.text("code"), source, for_password=True
-            )
-        except WrongCode:
-            await self.attempts.failed(attempt)
-            raise
-        await self.attempts.succeeded(attempt)
-        await self.accounts.set_password(found.value.account_id, password, source=source)
-        account = await self.accounts.read(found.value.account_id)
+            code = sent.text("code")
+            await self.two_factors.use_recovery_code(found, code, source, for_password=True)
+            return found.value.account_id
+
+        account_id = await self.attempts.counted(attempt, compare)
+        await self.accounts.set_password(account_id, password, source=source)
+        account = await self.accounts.read(account_id)
         if account is None:
             raise WrongCode
         await self.two_factors.note_recovered(account)

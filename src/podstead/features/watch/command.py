@@ -96,8 +96,8 @@ def _closed(task: asyncio.Task[None]) -> None:
 
 async def _print_changes(url: str, *, token: str | None, count: int | None, show: _Show) -> None:
     from podstead.features.watch.changes import ReceivedChange
-    from podstead.features.watch.errors import WatchError
     from podstead.features.watch.receiving import Missed
+    from podstead.features.watch.server import WatchError
     from podstead.features.watch.watching import Disconnected, NoSuchAddress, WatchStarted, watching
 
     printed = 0

@@ -15,6 +15,8 @@ from typing import Final
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE, essence
 from podstead.features.watch.changes import (
+    EventStream,
+    EventTooLarge,
     InvalidMessage,
     ReceivedChange,
     read_json,
@@ -23,9 +25,7 @@ from podstead.features.watch.changes import (
     split_turtle,
 )
 from podstead.features.watch.discovery import Protocol
-from podstead.features.watch.errors import Interrupted, NotServed, WatchError
-from podstead.features.watch.event_stream import EventStream, EventTooLarge
-from podstead.features.watch.server import Server, host_of
+from podstead.features.watch.server import Interrupted, NotServed, Server, WatchError, host_of
 from podstead.outbound.transport import RemoteResponse
 
 MAX_MESSAGE_BYTES: Final = 1024 * 1024

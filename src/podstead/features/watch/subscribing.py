@@ -17,8 +17,7 @@ from podstead.features.watch.discovery import (
     read_links,
     services_in,
 )
-from podstead.features.watch.errors import AccessLost, Interrupted, WatchError
-from podstead.features.watch.server import Server
+from podstead.features.watch.server import AccessLost, Interrupted, Server, WatchError
 from podstead.outbound.requests import ReceivedResponse
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph, Iri

@@ -19,7 +19,6 @@ from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.errors import BadRequest
 from podstead.features.watch.changes import ReceivedChange
 from podstead.features.watch.discovery import Protocol
-from podstead.features.watch.errors import Interrupted, NotServed, WatchError
 from podstead.features.watch.receiving import (
     ChannelReceiver,
     Connected,
@@ -27,7 +26,7 @@ from podstead.features.watch.receiving import (
     Reception,
     ResumePoint,
 )
-from podstead.features.watch.server import Server
+from podstead.features.watch.server import Interrupted, NotServed, Server, WatchError
 from podstead.features.watch.subscribing import (
     RemoteChannel,
     SubscriptionClient,

@@ -22,7 +22,7 @@ from urllib.parse import unquote_to_bytes
 
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
-from podstead.features.webid_tls.settings import WebIdTlsSettings
+from podstead.features.webid_tls import WebIdTlsSettings
 from podstead.web.asgi import HeaderFields, Scope, certificate_of_connection
 from podstead.web.authority import Authorities
 

@@ -151,7 +151,7 @@ class PodArchive(StreamedBody):
             self._archived = [each for each in self._archived if each.name not in gone]
 
     async def _folder(self, each: ArchivedResource, output: _Output) -> AsyncIterator[bytes]:
-        """The folder of a container, and its git repository."""
+        """The folder of a container, and its repository."""
         for part in output.header(ZipEntry(each.name, 0, last_modified_ms(each.metadata)), 0):
             yield part
         if not each.repository:

@@ -36,7 +36,7 @@ _FORMAT: Final = "2"
 
 
 class RepositoryBundle(OpenBody, Protocol):
-    """A git repository as one file."""
+    """A repository as one file."""
 
     @property
     def sha256(self) -> str:
@@ -59,7 +59,7 @@ class RepositoryBundler(Protocol):
 
 
 class PodContents(msgspec.Struct, frozen=True):
-    """A pod at one moment: all its resources in the order of their paths, the containers whose git
+    """A pod at one moment: all its resources in the order of their paths, the containers whose
     repositories are left out, and those whose repositories are not. ``sequence`` is the last change
     before that moment."""
 

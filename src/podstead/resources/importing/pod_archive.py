@@ -89,7 +89,7 @@ class ArchivedPod(msgspec.Struct, frozen=True):
 
 
 class ArchivedRepository(msgspec.Struct, frozen=True):
-    """The bundle of a git repository, and the container that gets it."""
+    """The bundle of a repository, and the container that gets it."""
 
     container: ResourcePath
     open: Callable[[], AsyncIterator[bytes]]
@@ -97,7 +97,7 @@ class ArchivedRepository(msgspec.Struct, frozen=True):
 
 class _Survey(msgspec.Struct):
     """How many resources there are, the URLs of containers with descriptions, and the files with
-    git repositories."""
+    repositories."""
 
     count: int = 0
     described: set[str] = msgspec.field(default_factory=set)
@@ -137,7 +137,7 @@ class PodArchiveFile:
                 yield resource
 
     def repositories(self, root: ResourcePath) -> Iterator[ArchivedRepository]:
-        """The git repositories of containers in the archive."""
+        """The repositories of containers in the archive."""
         found = self._survey.repositories
         if not found:
             return

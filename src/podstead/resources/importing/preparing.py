@@ -1,8 +1,13 @@
-"""Prepares resources from elsewhere for storing: validated for their path, with their new names."""
+"""Prepares resources from elsewhere for storing: validated for their path, with their new names.
+
+:class:`ImportPlan` then plans the puts of some of them on one state of their surroundings, without
+I/O.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 
 import msgspec
 
@@ -10,6 +15,7 @@ from podstead.core.errors import BadRequest, BodyTooLarge, Conflict, RequestRefu
 from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
+    ancestors,
     auxiliary_kind,
     is_container,
     slash_variant,
@@ -31,7 +37,16 @@ from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE
 from podstead.resources.renaming import renamed_document
 from podstead.resources.target_state import check_new_path_length
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import Body, InlineBody, ResourceKind
+from podstead.storage.records import (
+    Absent,
+    AtVersion,
+    Body,
+    InlineBody,
+    Metadata,
+    Precondition,
+    Put,
+    ResourceKind,
+)
 from podstead.wac.acl import check_acl_size, check_storable, read_acl
 from podstead.wac.codes import WacCodes
 from podstead.wac.effective import MAX_DEPTH
@@ -54,23 +69,15 @@ class Prepared(msgspec.Struct, frozen=True):
     modified_ms: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
     """Prepares the resources of one import, and notes in its report what cannot be imported."""
 
-    def __init__(
-        self,
-        *,
-        store: ResourceStore,
-        documents: Documents,
-        max_body_bytes: int,
-        target: ImportTarget,
-        report: ImportReport,
-    ) -> None:
-        self._store = store
-        self._documents = documents
-        self._max_body_bytes = max_body_bytes
-        self._target = target
-        self._report = report
+    store: ResourceStore
+    documents: Documents
+    max_body_bytes: int
+    target: ImportTarget
+    report: ImportReport
 
     async def prepare(self, resource: ImportedResource) -> Prepared | None:
         """A document, container or description; ``None`` if it cannot be imported. Raises what the
@@ -80,7 +87,7 @@ class Preparation:
             self._check_path(path)
             return await self._prepared(resource)
         except RequestRefused as refused:
-            self._report.not_taken.append(NotTaken(path, str(refused)))
+            self.report.not_taken.append(NotTaken(path, str(refused)))
             return None
 
     async def prepare_rules(self, resource: ImportedResource) -> Prepared:
@@ -90,16 +97,16 @@ class Preparation:
             content, dataset = await self._rdf(resource, path, must_be_read=True)
             check_acl_size(len(content))
             subject = subject_of(path)
-            subject_url = self._documents.url_of(subject)
-            is_root = subject == self._target.root
+            subject_url = self.documents.url_of(subject)
+            is_root = subject == self.target.root
             check_storable(dataset.default, subject_url=subject_url, of_storage_root=is_root)
         except RequestRefused as refused:
-            self._report.closed.append(NotTaken(path, str(refused)))
+            self.report.closed.append(NotTaken(path, str(refused)))
             return closed_rules(path)
         rules = read_acl(dataset.default, subject_url=subject_url).authorizations
         if any(Mode.CONTROL in rule.modes and rule.public for rule in rules):
-            self._report.controlled_by_all.append(subject)
-        body = InlineBody(content) if self._target.dry_run else await self._staged(content)
+            self.report.controlled_by_all.append(subject)
+        body = InlineBody(content) if self.target.dry_run else await self._staged(content)
         return Prepared(
             path, ResourceKind.ACL, resource.content_type, body, len(content), dataset,
             resource.created_ms, resource.modified_ms,
@@ -108,11 +115,11 @@ class Preparation:
     async def discard(self, prepared: Prepared) -> None:
         """Remove the staged body of a resource that is not stored."""
         if not isinstance(prepared.body, InlineBody):
-            await self._store.discard(prepared.body)
+            await self.store.discard(prepared.body)
 
     def _check_path(self, path: ResourcePath) -> None:
         """Raises Conflict, TargetTooLong."""
-        if not path.startswith(self._target.root):
+        if not path.startswith(self.target.root):
             raise Conflict("It is outside of the pod")
         subject = subject_of(path)
         if subject != path and auxiliary_kind(subject) is not None:
@@ -146,7 +153,7 @@ class Preparation:
 
     async def _container(self, resource: ImportedResource) -> Prepared:
         path = subject_of(resource.path)
-        is_root = path == self._target.root
+        is_root = path == self.target.root
         kind = ResourceKind.STORAGE if is_root else ResourceKind.CONTAINER
         dates = resource.created_ms, resource.modified_ms
         if resource.open is None:
@@ -155,14 +162,14 @@ class Preparation:
             )
         content_type = resource.content_type
         content, dataset = await self._rdf(resource, path, must_be_read=True)
-        url = self._documents.url_of(path)
+        url = self.documents.url_of(path)
         managed = server_managed(dataset.default, container_url=url)
         if managed or resource.path != path:
-            document = await self._documents.parse(content, content_type, path=resource.path)
+            document = await self.documents.parse(content, content_type, path=resource.path)
             # What the server states about a container and its members is not stored.
             document = document.with_graph(dataset.default - managed)
             content_type = essence(content_type)
-            content = await self._documents.write(document, content_type, path=path)
+            content = await self.documents.write(document, content_type, path=path)
             dataset = document.dataset
         body = await self._staged(content)
         return Prepared(path, kind, content_type, body, len(content), dataset, *dates)
@@ -175,12 +182,12 @@ class Preparation:
         if not is_rdf(content_type):
             raise BadRequest(f"It must be RDF, not {essence(content_type)}")
         content = await self._read(resource)
-        target, at = self._target, resource.path
-        from_url = resource.from_url or self._documents.url_of(at)
+        target, at = self.target, resource.path
+        from_url = resource.from_url or self.documents.url_of(at)
         adjust = target.adjust
         try:
             renamed = await renamed_document(
-                self._documents,
+                self.documents,
                 content,
                 content_type,
                 target.names,
@@ -192,25 +199,25 @@ class Preparation:
             if must_be_read:
                 raise BadRequest(str(unknown)) from unknown
             if not target.names.changes_nothing:
-                self._report.not_renamed.append(NotTaken(path, str(unknown)))
+                self.report.not_renamed.append(NotTaken(path, str(unknown)))
             return content, EMPTY_DATASET
         if renamed.content is not content:
-            self._report.renamed += 1
+            self.report.renamed += 1
         return renamed.content, renamed.dataset
 
     async def _staged(self, content: bytes) -> Body:
-        if self._target.dry_run:
+        if self.target.dry_run:
             return InlineBody(b"")
-        return await self._store.stage_body(content)
+        return await self.store.stage_body(content)
 
     async def _read(self, resource: ImportedResource) -> bytes:
-        limit_bytes = min(self._documents.max_bytes, self._max_body_bytes)
+        limit_bytes = min(self.documents.max_bytes, self.max_body_bytes)
         return b"".join([piece async for piece in _pieces(resource, limit_bytes)])
 
     async def _streamed(self, resource: ImportedResource) -> tuple[Body, int]:
-        pieces = _pieces(resource, self._max_body_bytes)
-        if not self._target.dry_run:
-            body = await self._store.stage_body(pieces, content_type=resource.content_type)
+        pieces = _pieces(resource, self.max_body_bytes)
+        if not self.target.dry_run:
+            body = await self.store.stage_body(pieces, content_type=resource.content_type)
             return body, body.size_bytes
         size_bytes = 0
         async for piece in pieces:
@@ -232,3 +239,97 @@ async def _pieces(resource: ImportedResource, limit_bytes: int) -> AsyncIterator
         if taken_bytes > limit_bytes:
             raise BodyTooLarge(f"It is larger than the limit of {limit_bytes} bytes")
         yield piece
+
+
+class ImportPlan:
+    """The puts of some resources, and why others are not stored."""
+
+    def __init__(self, target: ImportTarget, state: Mapping[ResourcePath, Metadata | None]) -> None:
+        self._target = target
+        self._state = state
+        self._creating: set[ResourcePath] = set()
+        self.puts: list[Put] = []
+        self.stored: list[Prepared] = []
+        self.unused: list[Prepared] = []
+        self.preconditions: list[Precondition] = []
+        self.refused: list[NotTaken] = []
+        self.already_there = 0
+
+    def add(self, prepared: Prepared) -> None:
+        """Plan the storing of a resource, with the containers above it that do not exist."""
+        path, existing = prepared.path, self._state[prepared.path]
+        if path in self._creating or existing is not None:
+            self._fill(prepared, existing)
+            return
+        refusal = self._refusal(prepared)
+        if refusal is not None:
+            self.unused.append(prepared)
+            self.refused.append(NotTaken(path, refusal))
+            return
+        if prepared.kind.is_member:
+            for container in reversed(ancestors(path)[:-1]):
+                if not self._exists(container):
+                    self._create(_empty_container(container))
+        self._create(prepared)
+        self.stored.append(prepared)
+
+    def _fill(self, prepared: Prepared, existing: Metadata | None) -> None:
+        """Give a container that was created for a member its own content."""
+        if existing is None or not prepared.kind.is_container:
+            index = next(
+                (index for index, put in enumerate(self.puts) if put.path == prepared.path), None
+            )
+            if index is not None and prepared.kind.is_container:
+                self.puts[index] = put_of(prepared, creates=self.puts[index].creates)
+                self.stored.append(prepared)
+                return
+        elif not existing.size_bytes and prepared.size_bytes:
+            self.preconditions.append(AtVersion(prepared.path, existing.version))
+            self.puts.append(put_of(prepared, creates=False))
+            self.stored.append(prepared)
+            return
+        self.unused.append(prepared)
+        # The root of a new pod exists before anything else.
+        self.already_there += prepared.path != self._target.root
+
+    def _create(self, prepared: Prepared) -> None:
+        self._creating.add(prepared.path)
+        self.puts.append(put_of(prepared, creates=True))
+        if prepared.kind.is_member:
+            self.preconditions.append(Absent(slash_variant(prepared.path)))
+
+    def _refusal(self, prepared: Prepared) -> str | None:
+        if not prepared.kind.is_member:
+            if self._exists(subject_of(prepared.path)):
+                return None
+            return "What it describes does not exist"
+        path = prepared.path
+        if self._exists(slash_variant(path)):
+            return "There is a resource whose URL differs only in the trailing slash"
+        for container in ancestors(path)[:-1]:
+            if not self._exists(container) and self._exists(slash_variant(container)):
+                return "There is a document in the place of a container above it"
+            named = auxiliary_kind(slash_variant(container))
+            if container != self._target.root and named is not None:
+                return "Without its slash, a container above it has the URL of an auxiliary"
+        return None
+
+    def _exists(self, path: ResourcePath) -> bool:
+        return path in self._creating or self._state.get(path) is not None
+
+
+def put_of(prepared: Prepared, *, creates: bool) -> Put:
+    """The put that stores a resource."""
+    return Put(
+        prepared.path,
+        prepared.kind,
+        prepared.content_type,
+        prepared.body,
+        creates=creates,
+        created_ms=prepared.created_ms,
+        modified_ms=prepared.modified_ms,
+    )
+
+
+def _empty_container(path: ResourcePath) -> Prepared:
+    return Prepared(path, ResourceKind.CONTAINER, DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), 0)

@@ -8,8 +8,7 @@ from typing import Final
 from podstead.core.errors import Conflict, Overloaded, QuotaExceeded
 from podstead.core.identifiers import ResourcePath, acl_of, ancestors, slash_variant, subject_of
 from podstead.core.media_types import TURTLE
-from podstead.resources.importing.plan import ImportPlan, put_of
-from podstead.resources.importing.preparing import Prepared, closed_rules
+from podstead.resources.importing.preparing import ImportPlan, Prepared, closed_rules, put_of
 from podstead.resources.importing.values import (
     UNFINISHED_IMPORTS,
     ImportReport,

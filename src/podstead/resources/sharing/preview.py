@@ -21,6 +21,7 @@ from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import DocumentSource, ResourceStore, Snapshot
 from podstead.storage.records import Metadata, ResourceKind, Version
 from podstead.wac.acl import local_path
+from podstead.wac.conditions import ALWAYS, PeriodCondition
 from podstead.wac.decision import Requester, agent_modes
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, Modes, any_member
@@ -78,18 +79,17 @@ _NAME_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What one grantee can do now, and could do after the edit, with the ends of the rules."""
+    """What one grantee can do now, and could do after the edit, with the periods of the rules."""
 
     grantee: Grantee
     before: Modes
     after: Modes
-    before_ends_ms: int | None = None
-    after_ends_ms: int | None = None
+    before_period: PeriodCondition = ALWAYS
+    after_period: PeriodCondition = ALWAYS
 
     @property
     def is_change(self) -> bool:
-        before, after = self.before_ends_ms, self.after_ends_ms
-        return (self.before, before) != (self.after, after)
+        return (self.before, self.before_period) != (self.after, self.after_period)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ from podstead.resources.sharing.preview import (
 from podstead.storage.protocol import DocumentSource
 from podstead.storage.records import Record, random_version
 from podstead.wac.acl import agent_name, local_path, opens_description
+from podstead.wac.conditions import ALWAYS, PeriodCondition
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import StorageOwners
 from podstead.wac.modes import Mode, any_member
@@ -249,7 +250,7 @@ class SharingService:
         resource = current.resource
         if edit.inheritance is Inheritance.RESUME and storage_root(resource) == resource:
             raise NothingAbove
-        ends_ms = self._ends_of(edit)
+        begins_ms, ends_ms = self._moments_of(edit)
         document = self._edited(current, edit)
         # A possible member of a container has the same containers and rules above it.
         lowest = any_member(resource) if is_container(resource) else resource
@@ -264,7 +265,9 @@ class SharingService:
                 randomness=self._randomness,
             )
 
-        comparison = compared()
+        # What is granted later is shown as it will be then.
+        begins_last_ms = max(begins_ms, default=None)
+        comparison = compared(begins_last_ms)
         owner = await self._owner_of(resource)
         after = await self._rules_after(agent_, current, document)
         if after is None:
@@ -276,30 +279,35 @@ class SharingService:
         if is_container(resource):
             inside = await comparison.differences_inside(grantees, resource)
         consequences = set(_consequences(current, document, (*here, *inside)))
-        # What is lost now, and when the new rules end.
-        for each in (comparison, *map(compared, dict.fromkeys(ends_ms))):
+        # What is lost now, and when the new rules begin and end.
+        moments = {None, *begins_ms, *ends_ms} - {begins_last_ms}
+        for each in (comparison, *map(compared, moments)):
             consequences |= {
                 lost async for lost in self._losses(agent_, resource, owner, each, after)
             }
         changed = {change.grantee for change in edit.changes}
         before_rules = self._rule_set(current)
         if after is not None:
-            ends = _Ends(before_rules, after, was_own=current.is_own, is_own=document is not None)
-            here = tuple(ends.of(each, changed) for each in here)
-            inside = tuple(ends.of(each, changed, inside=True) for each in inside)
+            periods = _Periods(
+                before_rules, after, was_own=current.is_own, is_own=document is not None
+            )
+            here = tuple(periods.of(each, changed) for each in here)
+            inside = tuple(periods.of(each, changed, inside=True) for each in inside)
         members = await inspect_container(self._store, resource)
         return Preview(here, inside, members, frozenset(consequences))
 
-    def _ends_of(self, edit: Edit) -> tuple[int, ...]:
-        """When what an edit grants ends. Raises BadRequest for a time that has passed."""
-        ends_ms = tuple(
-            each.ends_ms
-            for each in edit.changes
-            if each.ends_ms is not None and (each.here or each.inside)
-        )
-        if ends_ms and min(ends_ms) <= self._records.now_ms():
+    def _moments_of(self, edit: Edit) -> tuple[Sequence[int], Sequence[int]]:
+        """When what an edit grants begins, as far as it has not begun, and when it ends. Raises
+        BadRequest for a period that is over or empty."""
+        periods = [each.period for each in edit.changes if each.here or each.inside]
+        now_ms = self._records.now_ms()
+        begins_ms = [each.begins_ms for each in periods if (each.begins_ms or 0) > now_ms]
+        ends_ms = [each.ends_ms for each in periods if each.ends_ms is not None]
+        if ends_ms and min(ends_ms) <= now_ms:
             raise BadRequest(ResourceCodes.END_HAS_PASSED)
-        return ends_ms
+        if any(each.ends_ms and (each.begins_ms or 0) >= each.ends_ms for each in periods):
+            raise BadRequest(ResourceCodes.ENDS_BEFORE_IT_BEGINS)
+        return [each for each in begins_ms if each is not None], ends_ms
 
     async def _losses(
         self,
@@ -404,8 +412,8 @@ def _grantees(edit: Edit, owner: str | None, *rule_sets: RuleSet) -> tuple[Grant
 
 
 @dataclass(frozen=True, slots=True)
-class _Ends:
-    """When what plain rules grant ends, before and after an edit.
+class _Periods:
+    """When plain rules apply, before and after an edit.
 
     ``was_own`` and ``is_own`` say whether the rules are those of the resource, and not those of a
     container above it.
@@ -419,26 +427,27 @@ class _Ends:
     def of(
         self, difference: Difference, changed: Collection[Grantee], *, inside: bool = False
     ) -> Difference:
-        """The difference with the ends, for grantees that the edit names."""
+        """The difference with the periods, for grantees that the edit names."""
         grantee = difference.grantee
         if grantee not in changed:
             return difference
+        was_subject, is_subject = self.was_own and not inside, self.is_own and not inside
         return dataclasses.replace(
             difference,
-            before_ends_ms=_end_for(grantee, self.before, is_subject=self.was_own and not inside),
-            after_ends_ms=_end_for(grantee, self.after, is_subject=self.is_own and not inside),
+            before_period=_period_for(grantee, self.before, is_subject=was_subject),
+            after_period=_period_for(grantee, self.after, is_subject=is_subject),
         )
 
 
-def _end_for(grantee: Grantee, rules: RuleSet, *, is_subject: bool) -> int | None:
-    """The end of what plain rules grant; ``None`` if there is none, or several."""
+def _period_for(grantee: Grantee, rules: RuleSet, *, is_subject: bool) -> PeriodCondition:
+    """The period of what plain rules grant; that of all time if there are several."""
     applying = rules.about_subject() if is_subject else rules.about_contents()
-    ends = {
-        rule.ends_ms
+    periods = {
+        rule.period
         for rule in applying
         if rule.is_plain and grantee in grantees_of(rule.authorization)
     }
-    return ends.pop() if len(ends) == 1 else None
+    return periods.pop() if len(periods) == 1 else ALWAYS
 
 
 def _consequences(

@@ -17,6 +17,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -217,29 +218,22 @@ class LocalBlobs:
             raise StorageError("Large bodies could not be removed") from error
 
 
+@dataclass(slots=True, eq=False)
 class UploadedDraft:
     """The file of an upload of which everything has arrived
     (:class:`~podstead.storage.blobs.body_store.BodyDraft`); it remains."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        upload_path: Path,
-        size_bytes: int,
-        path_of: Callable[[BlobId], Path],
-        executor: ThreadPoolExecutor,
-    ) -> None:
-        self.size_bytes = size_bytes
-        self._name = name
-        self._upload_path = upload_path
-        self._path_of = path_of
-        self._executor = executor
-        self._digest = b""
+    name: str
+    _: KW_ONLY
+    upload_path: Path
+    size_bytes: int
+    path_of: Callable[[BlobId], Path]
+    executor: ThreadPoolExecutor
+    _digest: bytes = field(default=b"", init=False)
 
     @property
     def blob(self) -> BlobId:
-        return named_by_content(self._name, self._digest)
+        return named_by_content(self.name, self._digest)
 
     async def __aenter__(self) -> Self:
         return self
@@ -257,16 +251,16 @@ class UploadedDraft:
 
     async def sync(self) -> None:
         """Hash the content, which is on disk. Raises StorageError."""
-        digest = await hash_file(self._executor, self._upload_path)
+        digest = await hash_file(self.executor, self.upload_path)
         if digest is None:
             raise StorageError("An upload could not be read")
         self._digest = digest
 
     async def publish(self) -> None:
         """Give the file the name of the blob as well, durably. Raises StorageError."""
-        paths = [(self._upload_path, self._path_of(self.blob))]
+        paths = [(self.upload_path, self.path_of(self.blob))]
         await run_storing(
-            self._executor, partial(_copy_all, paths), failed="An upload could not be stored"
+            self.executor, partial(_copy_all, paths), failed="An upload could not be stored"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from psycopg_pool import AsyncConnectionPool
 
-from podstead.storage.buckets import BucketRate, Taken, take_one
+from podstead.storage.buckets import BucketRate, Taken, one_us, take_one
 from podstead.storage.postgresql.connecting import reading
 
 # The rule of storage/buckets.py in SQL: no row is returned if the bucket is empty.
@@ -21,6 +21,7 @@ _TAKE: Final = """
     RETURNING 1
 """
 _FULL_AT: Final = "SELECT full_at_us FROM rate_buckets WHERE bucket = %s"
+_GIVE_BACK: Final = "UPDATE rate_buckets SET full_at_us = full_at_us - %s WHERE bucket = %s"
 _USE: Final = (
     "INSERT INTO used_once (key, until_ms) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE"
     " SET until_ms = excluded.until_ms WHERE used_once.until_ms <= %s RETURNING 1"
@@ -39,12 +40,12 @@ class Ephemeral:
 
         Raises StorageError, Overloaded.
         """
-        one_us = round(1_000_000 / rate.per_s)
+        one = one_us(rate.per_s)
         values = {
             "bucket": bucket,
             "now": now_ms * 1000,
-            "one": one_us,
-            "empty": rate.capacity * one_us,
+            "one": one,
+            "empty": rate.capacity * one,
         }
         with reading():
             async with self._pool.connection() as connection:
@@ -62,6 +63,12 @@ class Ephemeral:
                 row = await (await connection.execute(_FULL_AT, (bucket,))).fetchone()
             outcome = take_one(None if row is None else row[0], rate, now_ms=now_ms)
         return None if isinstance(outcome, Taken) else outcome.seconds
+
+    async def give_back(self, bucket: str, per_s: float) -> None:
+        """Return a token that was taken. Raises StorageError, Overloaded."""
+        with reading():
+            async with self._pool.connection() as connection:
+                await connection.execute(_GIVE_BACK, (one_us(per_s), bucket))
 
     async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
         """Record a use; False if the key was used before. Raises StorageError, Overloaded."""

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 import apsw
 
 from podstead.core.errors import DiskFull, Overloaded, StorageError
-from podstead.storage.buckets import BucketRate, RetryAfter, Taken, take_one
+from podstead.storage.buckets import BucketRate, RetryAfter, Taken, one_us, take_one
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.sqlite.connection import BusyHandler
 
@@ -53,6 +53,7 @@ _USE = (
 )
 
 _IS_USED = "SELECT 1 FROM used_once WHERE key = ? AND until_ms > ?"
+_GIVE_BACK = "UPDATE rate_buckets SET full_at_us = full_at_us - ? WHERE bucket = ?"
 
 
 def prepare_ephemeral_store(database: Path, *, boot: Path = _BOOT) -> None:
@@ -168,6 +169,13 @@ class EphemeralStore:
         except apsw.Error as error:
             raise _error(error) from error
         return None if isinstance(outcome, Taken) else outcome.seconds
+
+    async def give_back(self, bucket: str, per_s: float) -> None:
+        """Return a token that was taken. Raises StorageError, Overloaded."""
+        try:
+            self._write(lambda: self._connection.execute(_GIVE_BACK, (one_us(per_s), bucket)))
+        except apsw.Error as error:
+            raise self._error(error) from error
 
     async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
         """Record a use; False if the key was used before. Raises StorageError, Overloaded."""

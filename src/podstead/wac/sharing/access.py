@@ -12,7 +12,7 @@ from enum import Enum
 
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.wac.acl import Authorization
-from podstead.wac.conditions import Circumstances
+from podstead.wac.conditions import ALWAYS, Circumstances, PeriodCondition
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing.rules import (
@@ -56,14 +56,14 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
-    """What one grantee can do until ``ends_ms`` (``None`` for ever). ``inherited_from`` is the
-    container whose rules say so; ``None`` if the resource has rules of its own."""
+    """What one grantee can do during a period. ``inherited_from`` is the container whose rules say
+    so; ``None`` if the resource has rules of its own."""
 
     grantee: Grantee
     modes: Modes
     scope: Scope
     inherited_from: ResourcePath | None = None
-    ends_ms: int | None = None
+    period: PeriodCondition = ALWAYS
 
     @property
     def role(self) -> Role:
@@ -138,21 +138,22 @@ def _entries(
     entries: list[AccessEntry] = []
     for each in sorted({*on_this, *on_inside}, key=_order):
         this, below = on_this.get(each, NO_MODES), on_inside.get(each, NO_MODES)
-        grantee, ends_ms = each
+        grantee, period = each
         parts = [(this, Scope.BOTH)]
         if this != below:
             parts = [(this, Scope.THIS), (below, Scope.INSIDE)]
         entries += [
-            AccessEntry(grantee, modes, scope, inherited_from, ends_ms)
+            AccessEntry(grantee, modes, scope, inherited_from, period)
             for modes, scope in parts
             if modes
         ]
     return tuple(entries)
 
 
-def _order(entry: tuple[Grantee, int | None]) -> tuple[int, str, bool, int]:
-    grantee, ends_ms = entry
-    return _ORDER.index(grantee.kind), grantee.iri, ends_ms is not None, ends_ms or 0
+def _order(entry: tuple[Grantee, PeriodCondition]) -> tuple[int, str, bool, int, int]:
+    grantee, period = entry
+    has_end, ends_ms = period.ends_ms is not None, period.ends_ms or 0
+    return _ORDER.index(grantee.kind), grantee.iri, has_end, ends_ms, period.begins_ms or 0
 
 
 class Cause(Enum):

@@ -15,10 +15,12 @@ from podstead.core import vocab
 from podstead.core.date_times import write_time
 from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Object, Subject, Triple
 from podstead.wac.acl import agent_name
+from podstead.wac.conditions import ALWAYS, PeriodCondition
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 from podstead.wac.sharing.rules import (
     ACCESS_TO,
     AUTHORIZATION,
+    BEGINS,
     CONDITION,
     DEFAULT,
     ENDS,
@@ -44,15 +46,15 @@ _NEW_RULE: Final = "share-"
 @dataclass(frozen=True, slots=True)
 class AccessChange:
     """The modes that a grantee is to have by plain rules: on the subject of the ACL itself
-    (``here``) and on everything inside. ``None`` leaves them as they are. They end at ``ends_ms``;
-    ``None`` for never. They replace what rules with one of the ends ``replaced`` grant, ``None``
-    for all of them."""
+    (``here``) and on everything inside. ``None`` leaves them as they are. They apply during the
+    ``period``, and replace what rules with one of the periods ``replaced`` grant, ``None`` for all
+    of them."""
 
     grantee: Grantee
     here: Modes | None = None
     inside: Modes | None = None
-    ends_ms: int | None = None
-    replaced: frozenset[int | None] | None = None
+    period: PeriodCondition = ALWAYS
+    replaced: frozenset[PeriodCondition] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +112,14 @@ def _changed(graph: Graph, change: AccessChange, target: _Target) -> Graph:
         rule
         for rule in read_rules(graph, subject_url=target.subject_url).plain
         if change.grantee in grantees_of(rule.authorization)
-        and (change.replaced is None or rule.ends_ms in change.replaced)
+        and (change.replaced is None or rule.period in change.replaced)
     ]
-    edits_here = _differs(change.here, change.ends_ms, _granted(plain, access_to=True))
-    edits_inside = _differs(change.inside, change.ends_ms, _granted(plain, access_to=False))
+    edits_here = _differs(change.here, change.period, _granted(plain, access_to=True))
+    edits_inside = _differs(change.inside, change.period, _granted(plain, access_to=False))
     if not (edits_here or edits_inside):
         return graph
-    here = _wanted(change.here if edits_here else None, change.ends_ms)
-    inside = _wanted(change.inside if edits_inside else None, change.ends_ms)
+    here = _wanted(change.here if edits_here else None, change.period)
+    inside = _wanted(change.inside if edits_inside else None, change.period)
     removed: set[Triple] = set()
     for rule in plain:
         authorization = rule.authorization
@@ -135,29 +137,27 @@ def _changed(graph: Graph, change: AccessChange, target: _Target) -> Graph:
     return Graph([*kept, *_new_rules(graph, change.grantee, here, inside, target)])
 
 
-_ByEnd = dict[int | None, Modes]
-"""Modes by the time at which they end."""
+_ByPeriod = dict[PeriodCondition, Modes]
 
 
-def _granted(rules: Iterable[AccessRule], *, access_to: bool) -> _ByEnd:
-    granted: _ByEnd = {}
+def _granted(rules: Iterable[AccessRule], *, access_to: bool) -> _ByPeriod:
+    granted: _ByPeriod = {}
     for rule in rules:
         if rule.authorization.access_to if access_to else rule.authorization.default:
             _add(granted, rule)
     return granted
 
 
-def _add(modes: _ByEnd, rule: AccessRule) -> None:
-    held = modes.get(rule.ends_ms, NO_MODES)
-    modes[rule.ends_ms] = held | rule.authorization.modes
+def _add(modes: _ByPeriod, rule: AccessRule) -> None:
+    modes[rule.period] = modes.get(rule.period, NO_MODES) | rule.authorization.modes
 
 
-def _wanted(modes: Modes | None, ends_ms: int | None) -> _ByEnd:
-    return {ends_ms: with_entailed(modes)} if modes else {}
+def _wanted(modes: Modes | None, period: PeriodCondition) -> _ByPeriod:
+    return {period: with_entailed(modes)} if modes else {}
 
 
-def _differs(wanted: Modes | None, ends_ms: int | None, held: _ByEnd) -> bool:
-    return wanted is not None and _wanted(wanted, ends_ms) != held
+def _differs(wanted: Modes | None, period: PeriodCondition, held: _ByPeriod) -> bool:
+    return wanted is not None and _wanted(wanted, period) != held
 
 
 def _without(graph: Graph, rule: AccessRule, grantee: Grantee) -> Iterator[Triple]:
@@ -181,13 +181,14 @@ def _names(term: Object, grantee: Grantee) -> bool:
 
 
 def _new_rules(
-    graph: Graph, grantee: Grantee, here: _ByEnd, inside: _ByEnd, target: _Target
+    graph: Graph, grantee: Grantee, here: _ByPeriod, inside: _ByPeriod, target: _Target
 ) -> Iterator[Triple]:
-    """One rule for each end if the same modes are granted on the subject and inside, else two."""
+    """One rule for each period if the same modes are granted on the subject and inside, else
+    two."""
     names = _free_names(graph, target.acl_url)
-    for ends_ms in dict.fromkeys((*here, *inside)):
-        this = with_entailed(here.get(ends_ms, NO_MODES))
-        below = with_entailed(inside.get(ends_ms, NO_MODES))
+    for period in dict.fromkeys((*here, *inside)):
+        this = with_entailed(here.get(period, NO_MODES))
+        below = with_entailed(inside.get(period, NO_MODES))
         both = this == below
         parts = [(this, (ACCESS_TO, DEFAULT) if both else (ACCESS_TO,))]
         if not both:
@@ -196,8 +197,8 @@ def _new_rules(
             if modes:
                 node = next(names)
                 yield from _new_rule(node, grantee, modes, about, target)
-                if ends_ms is not None:
-                    yield from _end(graph, node, ends_ms)
+                if period != ALWAYS:
+                    yield from _condition(graph, node, period)
 
 
 def _new_rule(
@@ -214,8 +215,9 @@ def _new_rule(
             yield (node, MODE, iri)
 
 
-def _end(graph: Graph, rule: Iri, ends_ms: int) -> Iterator[Triple]:
-    """The condition that ends a rule, in a blank node that is new to the graph."""
+def _condition(graph: Graph, rule: Iri, period: PeriodCondition) -> Iterator[Triple]:
+    """The condition that a rule applies during a period, in a blank node that is new to the
+    graph."""
     name = rule.value.rpartition("#")[2].replace("-", "")
     taken = {term.value for triple in graph for term in triple if isinstance(term, BlankNode)}
     while name in taken:
@@ -223,7 +225,9 @@ def _end(graph: Graph, rule: Iri, ends_ms: int) -> Iterator[Triple]:
     node = BlankNode(name)
     yield (rule, CONDITION, node)
     yield (node, TYPE, PERIOD_CONDITION)
-    yield (node, ENDS, Literal(write_time(ends_ms), datatype=Iri(vocab.XSD_DATE_TIME)))
+    for predicate, at_ms in ((BEGINS, period.begins_ms), (ENDS, period.ends_ms)):
+        if at_ms is not None:
+            yield (node, predicate, Literal(write_time(at_ms), datatype=Iri(vocab.XSD_DATE_TIME)))
 
 
 def _free_names(graph: Graph, acl_url: str) -> Iterator[Iri]:

@@ -22,7 +22,7 @@ from podstead.rdf.graph import Graph
 from podstead.storage.record_store import RecordKind
 from podstead.storage.records import Record
 from podstead.wac.acl import agent_name, read_acl
-from podstead.wac.conditions import end_of
+from podstead.wac.conditions import first_end_ms
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing.rules import Grantee, GranteeKind, grantees_of
 
@@ -110,7 +110,7 @@ def indexed_acl(graph: Graph, *, subject_url: str) -> IndexedAcl | None:
     for rule in read_acl(graph, subject_url=subject_url).authorizations:
         if not (rule.access_to or rule.default):
             continue
-        rule_ends_ms = end_of(rule.conditions)
+        rule_ends_ms = first_end_ms(rule.conditions)
         for grantee in grantees_of(rule):
             so_far_ms = ends_ms.get(grantee, rule_ends_ms)
             if so_far_ms is None or rule_ends_ms is None:

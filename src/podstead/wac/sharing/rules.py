@@ -29,7 +29,7 @@ from podstead.wac.acl import (
     authorizations_by_node,
     opens_description,
 )
-from podstead.wac.conditions import PeriodCondition, unknown_conditions
+from podstead.wac.conditions import ALWAYS, PeriodCondition, unknown_conditions
 from podstead.wac.modes import ALL_MODES, NO_MODES, Mode, Modes, with_entailed
 
 TYPE: Final = Iri(vocab.RDF_TYPE)
@@ -42,6 +42,7 @@ AGENT_CLASS: Final = Iri(vocab.ACL_AGENT_CLASS)
 AGENT_GROUP: Final = Iri(vocab.ACL_AGENT_GROUP)
 CONDITION: Final = Iri(vocab.ACL_CONDITION)
 PERIOD_CONDITION: Final = Iri(vocab.ACCESS_PERIOD_CONDITION)
+BEGINS: Final = Iri(vocab.ACCESS_BEGINS)
 ENDS: Final = Iri(vocab.ACCESS_ENDS)
 ORIGIN: Final = Iri(vocab.ACL_ORIGIN)
 
@@ -116,7 +117,7 @@ class Peculiarity(Enum):
     UNKNOWN_CLASS = "unknown class"
     UNKNOWN_MODE = "unknown mode"
     CONDITIONS = "conditions"
-    """It applies only under conditions other than an end."""
+    """It applies only under conditions other than one period."""
     IGNORED_CONDITIONS = "ignored conditions"
     """It has conditions of types that are not evaluated, and applies without them."""
     FURTHER_STATEMENTS = "further statements"
@@ -140,16 +141,10 @@ class AccessRule:
     ignored_conditions: tuple[str, ...] = ()
 
     @property
-    def ends_ms(self) -> int | None:
-        """When a plain rule ends; ``None`` for never."""
-        return next(
-            (
-                each.ends_ms
-                for each in self.authorization.conditions
-                if isinstance(each, PeriodCondition)
-            ),
-            None,
-        )
+    def period(self) -> PeriodCondition:
+        """When a plain rule applies."""
+        conditions = self.authorization.conditions
+        return next((each for each in conditions if isinstance(each, PeriodCondition)), ALWAYS)
 
     @property
     def is_plain(self) -> bool:
@@ -217,34 +212,35 @@ def _access_rule(
     ignored = unknown_conditions(graph, description)
     if ignored:
         found.add(Peculiarity.IGNORED_CONDITIONS)
-    elif rule.conditions and not _has_only_an_end(graph, description, rule, references):
+    elif rule.conditions and not _has_only_a_period(graph, description, rule, references):
         found.add(Peculiarity.CONDITIONS)
     return AccessRule(node, rule, frozenset(found), description, ignored)
 
 
-def _has_only_an_end(
+def _has_only_a_period(
     graph: Graph, description: Description, rule: Authorization, references: Counter[BlankNode]
 ) -> bool:
-    """Whether the only condition is an end, stated in a blank node that nothing else refers to."""
+    """Whether the only condition is a period, stated in a blank node that nothing else refers
+    to."""
     nodes = description[CONDITION]
     if len(nodes) != 1 or not isinstance(nodes[0], BlankNode) or references[nodes[0]] != 1:
         return False
     condition = graph.about(nodes[0])
     return (
-        set(condition) == {TYPE, ENDS}
+        {TYPE} < set(condition) <= {TYPE, BEGINS, ENDS}
         and tuple(condition[TYPE]) == (PERIOD_CONDITION,)
-        and len(condition[ENDS]) == 1
+        and all(len(values) == 1 for values in condition.values())
         and all(isinstance(each, PeriodCondition) and each.is_valid for each in rule.conditions)
     )
 
 
-def granted(rules: tuple[AccessRule, ...]) -> Mapping[tuple[Grantee, int | None], Modes]:
-    """The modes that plain rules grant to each grantee that they name until each end."""
-    modes: dict[tuple[Grantee, int | None], Modes] = {}
+def granted(rules: tuple[AccessRule, ...]) -> Mapping[tuple[Grantee, PeriodCondition], Modes]:
+    """The modes that plain rules grant to each grantee that they name in each period."""
+    modes: dict[tuple[Grantee, PeriodCondition], Modes] = {}
     for rule in rules:
         for grantee in grantees_of(rule.authorization):
-            until = grantee, rule.ends_ms
-            modes[until] = modes.get(until, NO_MODES) | rule.authorization.modes
+            during = grantee, rule.period
+            modes[during] = modes.get(during, NO_MODES) | rule.authorization.modes
     return modes
 
 

@@ -42,7 +42,6 @@ from podstead.web.account.collections import (
     Collection,
     RemainingCredential,
     format_day,
-    machine_time,
 )
 from podstead.web.account.security_page import SecuritySection, SecurityView, view_of
 from podstead.web.browsers import browser_name, json_response, see_other
@@ -50,6 +49,7 @@ from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission, PasswordsDiffer, only
 from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY, again_url
 from podstead.web.pages.cookies import SESSION, Notice
+from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest, SignInAgain
 from podstead.web.pages.site import Site
 from podstead.web.response import HeaderField, Response, content_response
@@ -355,6 +355,7 @@ class OwnAccountPages:
     site: Site
     account: AccountPages
     consent: ConsentExtension | None = None
+    issues_tokens: bool = False
 
     async def apps(self, page: PageRequest) -> Response:
         """``/.pages/apps``. Raises NotAuthenticated, StorageError."""
@@ -386,6 +387,7 @@ class OwnAccountPages:
             current_browsers=(),
             browser_name=browser_name,
             credential_fields=await self._credential_fields(page, view),
+            issues_tokens=self.issues_tokens,
             **facts,
         )
 
@@ -402,7 +404,8 @@ class OwnAccountPages:
         if self.consent is not None:
             clients = [each for app in facts["applications"] for each in app.client_ids]
             clients += [each.credential_id for each in facts["credentials"]]
-            further = await self.consent.shown(page.signed_in(), clients)
+            tokens = [each.token_id for each in facts["pod_tokens"]]
+            further = await self.consent.shown(page.signed_in(), clients, tokens)
         typed = "" if notice is None else notice.subject
         return {**facts, "typed": typed, "further": further}
 

@@ -22,12 +22,14 @@ from podstead.idp.grants import ConnectedClient, ConnectedClients
 from podstead.idp.records import BrowserSession, ClientCredential
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in_methods import began_with
-from podstead.storage.record_store import Versioned
+from podstead.pods.provision import TokenPolicy, issue_and_record
+from podstead.storage.record_store import RecordStore, Versioned
 from podstead.storage.records import Record, TokenRecord
 from podstead.web.browsers import json_response
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY
 from podstead.web.pages.cookies import SESSION, Notice
+from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
@@ -103,11 +105,6 @@ def shown_time(unix_s: int) -> str:
     """A time as people write it, such as "3 May 2026, 14:05 UTC"."""
     time = datetime.fromtimestamp(unix_s, UTC)
     return f"{format_day(unix_s)}, {time:%H:%M} UTC"
-
-
-def machine_time(unix_s: int) -> str:
-    """The same time for programs, as HTML's ``datetime`` takes it."""
-    return datetime.fromtimestamp(unix_s, UTC).isoformat().replace("+00:00", "Z")
 
 
 Entry = TypeVar("Entry")
@@ -414,7 +411,7 @@ class CredentialCollection(Collection[ClientCredential]):
 
 @dataclass(frozen=True)
 class PodTokenCollection(Collection[TokenRecord]):
-    """The tokens of the person's pod, which the operator created."""
+    """The simple tokens of the person's pod."""
 
     below = f"{ACCOUNT}/tokens"
     name = "tokens"
@@ -423,6 +420,36 @@ class PodTokenCollection(Collection[TokenRecord]):
     credential = "Token of your pod"
 
     tokens: PodTokens
+    records: RecordStore
+    policy: TokenPolicy | None
+    """How they are issued; ``None`` if the server accepts none."""
+    consent: ConsentExtension | None = None
+
+    @route("", "POST", is_page=False)
+    async def create(self, page: PageRequest) -> Response:
+        """Requires a recent sign-in, as for client credentials.
+
+        Raises NotAuthenticated, WrongFormToken, SignInAgain, BadRequest, Conflict, and NotFound if
+        the server accepts no tokens.
+        """
+        sent = await page.submission()
+        owner = page.recent_owner("credentials")
+        pod = await self.records.store.read_pod(owner.account.pod)
+        if self.policy is None or pod is None:
+            raise NotFound(WebCodes.NO_SUCH_ENTRY)
+
+        async def joined(token: TokenRecord) -> Sequence[Record]:
+            noted = await self.tokens.creation_records(owner.account, token, page.source)
+            if self.consent is None:
+                return noted
+            return [*noted, *await self.consent.credential_records(owner.account, token, sent)]
+
+        issued = await issue_and_record(self.policy, pod=pod, records=self.records, joined=joined)
+        if page.wants_page:
+            return self.site.account_page(
+                page, "account/new_token.html", token=issued.token, back=page.back or SECURITY
+            )
+        return json_response(201, {**self.as_json(issued.record), "token": issued.token})
 
     async def entries(self, owner: OpenSession) -> Sequence[TokenRecord]:
         return await self.tokens.of(owner.account)

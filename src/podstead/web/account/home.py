@@ -157,7 +157,7 @@ def _folders(root: ResourcePath, usage: StorageUsage) -> list[Bar]:
         shown.append(Bar(_("All other folders"), sizes, resources))
     charged = sum(usage.charges.values())
     if charged:
-        shown.append(Bar(_("Versions of git repositories"), charged, None))
+        shown.append(Bar(_("Versions in repositories"), charged, None))
     rest = usage.used_bytes - charged - sum(each.size_bytes for each in bars)
     if rest > 0 and breakdown.is_complete:
         shown.append(Bar(_("Names of all items, and what was deleted a moment ago"), rest, None))

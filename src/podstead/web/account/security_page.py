@@ -32,6 +32,7 @@ SHOWN_NAMES: Final = (
     N_("client credentials created"),
     N_("client credentials deleted"),
     N_("one-time sign-in link created"),
+    N_("token of a pod created"),
     N_("token of the pod revoked"),
     N_("identity provider stated in the profile again"),
     N_("the operator of this server"),

@@ -73,17 +73,24 @@ class RawContent:
     ) -> Response:
         response = self.responder.outcome(outcome, request)
         stored = outcome.metadata
-        media_type = "" if stored is None else essence(stored.content_type)
-        as_download = not is_shown(media_type) or "download" in page.query
-        response.headers = [
-            *(field for field in response.headers if field[0] not in _REPLACED),
-            (b"cache-control", b"private, no-cache"),
-            _policy(media_type),
-            _disposition(shown_name(target), as_download=as_download),
-        ]
-        response.vary = b"Cookie"
-        response.of_stored_state = False
-        return response
+        return as_raw(page, target, response, "" if stored is None else stored.content_type)
+
+
+def as_raw(
+    page: PageRequest, target: ResourcePath, response: Response, content_type: str
+) -> Response:
+    """A response with the bytes of a document, for the pages: browsers run nothing in it."""
+    media_type = essence(content_type)
+    as_download = not is_shown(media_type) or "download" in page.query
+    response.headers = [
+        *(field for field in response.headers if field[0] not in _REPLACED),
+        (b"cache-control", b"private, no-cache"),
+        _policy(media_type),
+        _disposition(shown_name(target), as_download=as_download),
+    ]
+    response.vary = b"Cookie"
+    response.of_stored_state = False
+    return response
 
 
 def is_shown(media_type: str) -> bool:

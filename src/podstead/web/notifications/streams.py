@@ -62,23 +62,15 @@ _RECONNECT_MS: Final = 2000
 _SEQUENCE: Final = re.compile(r"[0-9]{1,18}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Streams:
     """Sends messages over streamed HTTP responses."""
 
-    def __init__(
-        self,
-        *,
-        base_url: str,
-        channels: Channels,
-        listeners: Listeners,
-        sockets: OpenSockets,
-        messages: Messages,
-    ) -> None:
-        self._base_url = base_url
-        self._channels = channels
-        self._listeners = listeners
-        self._sockets = sockets
-        self._messages = messages
+    base_url: str
+    channels: Channels
+    listeners: Listeners
+    sockets: OpenSockets
+    messages: Messages
 
     async def events(self, request: Request, _: Identity | None) -> Response:
         """``GET`` of a channel's events.
@@ -107,7 +99,7 @@ class Streams:
         The first message has the current state of the resource. Raises Unprocessable for what is
         not a URL of this server, NotAuthenticated, AccessDenied, ServerTrouble.
         """
-        topic = topic_path(unquote(_last_segment(request)), base_url=self._base_url)
+        topic = topic_path(unquote(_last_segment(request)), base_url=self.base_url)
         media_type = choose(request.fields.get(b"accept"), (TURTLE, JSON_LD)) or TURTLE
         subscriber = Subscriber(agent, request.fields.get(b"origin"))
         expires_s = agent.expires_at_s if agent else None
@@ -145,17 +137,17 @@ class Streams:
     async def _place(self, request: Request, terms: Terms, *, after: int | None = None) -> _Place:
         """A place among the open streams. Raises RateLimited, and what listening raises."""
         with ExitStack() as stack:
-            admitted = self._sockets.admit(request.client_address, terms.subscriber.agent)
+            admitted = self.sockets.admit(request.client_address, terms.subscriber.agent)
             queue = stack.enter_context(admitted)
-            listening = await self._listeners.listen(terms, queue=queue, after=after)
+            listening = await self.listeners.listen(terms, queue=queue, after=after)
             return _Place(listening, stack.pop_all())
 
     async def _channel(self, request: Request, channel_type: ChannelType) -> Channel:
         key = request.path.split("/")[-2]
-        channel = await self._channels.find(key)
+        channel = await self.channels.find(key)
         if channel is None or channel.channel_type != channel_type.name:
             raise NotFound("There is no such channel; it may have ended")
-        await self._channels.note_use(key)
+        await self.channels.note_use(key)
         return channel
 
     async def _as_events(
@@ -165,12 +157,12 @@ class Streams:
         async for heard in listening.heard():
             match heard:
                 case Notification():
-                    message = self._messages.message(heard, channel.media_type)
+                    message = self.messages.message(heard, channel.media_type)
                     yield b"id: %d\n%s\n" % (heard.sequence, _data(message))
                 case CaughtUp(sequence):
                     yield b"id: %d\n\n" % sequence  # without data: noted, and nothing dispatched
                 case Lost():
-                    topic = (self._base_url + channel.topic).encode("ascii")
+                    topic = (self.base_url + channel.topic).encode("ascii")
                     yield b"event: lost\n%s\n" % _data(topic)
                 case Quiet():
                     yield b":\n\n"
@@ -184,7 +176,7 @@ class Streams:
         async for heard in listening.heard():
             if isinstance(heard, Notification):
                 # Nothing else may be sent: receivers treat each chunk as a message.
-                yield self._messages.message(heard, media_type).rstrip(b"\n") + b"\n"
+                yield self.messages.message(heard, media_type).rstrip(b"\n") + b"\n"
 
 
 class ResourceStreams:

@@ -8,6 +8,7 @@ errors into pages that say what to do.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -52,25 +53,19 @@ class Rule(Enum):
     ANYWHERE = "anywhere: the request only leads to another one, which is checked again"
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class PageGuard:
-    """Creates the routes of the pages of one origin, each with all the checks."""
+    """Creates the routes of the pages of one origin, each with all the checks.
 
-    def __init__(
-        self,
-        *,
-        origin: str,
-        people: People,
-        cookies: Cookies,
-        renderer: PageRenderer,
-        randomness: Randomness,
-    ) -> None:
-        """``origin`` is the base URL."""
-        self._origin = origin
-        self._people = people
-        self._cookies = cookies
-        self._renderer = renderer
-        self._randomness = randomness
-        self._waiting: WaitingFor | None = None
+    ``origin`` is the base URL.
+    """
+
+    origin: str
+    people: People
+    cookies: Cookies
+    renderer: PageRenderer
+    randomness: Randomness
+    _waiting: WaitingFor | None = field(default=None, init=False)
 
     def announce(self, waiting: WaitingFor) -> None:
         """Let every page say what waits for the person."""
@@ -113,7 +108,7 @@ class PageGuard:
 
     def see_other(self, address: str, notice: Notice | None = None) -> Response:
         """A redirect to another page, which shows the notice."""
-        return see_other(address, *([] if notice is None else [self._cookies.set_notice(notice)]))
+        return see_other(address, *([] if notice is None else [self.cookies.set_notice(notice)]))
 
     def endpoint(
         self,
@@ -154,20 +149,20 @@ class PageGuard:
         self, request: Request, *, is_page: bool, is_shown_again: bool
     ) -> PageRequest:
         texts = self._texts(request)
-        person = await self._people.person(request)
+        person = await self.people.person(request)
         accept = request.fields.get(b"accept") or ""
         is_safe = request.method in SAFE
         page = PageRequest(
             request=request,
             person=person,
             texts=texts,
-            notice=self._cookies.notice(request) if request.method == "GET" else None,
+            notice=self.cookies.notice(request) if request.method == "GET" else None,
             wants_page=prefers_html(accept) or (is_page and is_safe and "json" not in accept),
             is_shown_again=is_shown_again,
         )
         if page.is_of_provider:
-            page.browser = self._cookies.secret(request, BROWSER) or (
-                self._randomness.token_hex(_SECRET_BYTES)
+            page.browser = self.cookies.secret(request, BROWSER) or (
+                self.randomness.token_hex(_SECRET_BYTES)
             )
         elif self._waiting is not None and person is not None and person.pods:
             # Scripts, pictures and streams of pages need not know.
@@ -179,7 +174,7 @@ class PageGuard:
     def _texts(self, request: Request) -> Texts:
         """The texts in the language that the person has chosen, or that the browser prefers; they
         are used for the rest of the request."""
-        chosen = self._cookies.value(request, LANGUAGE)
+        chosen = self.cookies.value(request, LANGUAGE)
         if chosen is None or chosen not in LANGUAGES:
             chosen = preferred_language(request.fields.get(b"accept-language"))
         texts = texts_in(chosen)
@@ -192,20 +187,20 @@ class PageGuard:
             return
         has_binding = not page.is_of_provider
         if page.is_of_provider:
-            cookies, request = self._cookies, page.request
+            cookies, request = self.cookies, page.request
             has_binding = cookies.secret(request, BROWSER) is not None or (
                 rule is Rule.OURS_OR_NO_COOKIE and not cookies.any_of_account(request)
             )
-        check_origin(page.request, origin=self._origin, has_binding=has_binding)
+        check_origin(page.request, origin=self.origin, has_binding=has_binding)
 
     def _headers(self, page: PageRequest, status: int) -> Sequence[HeaderField]:
         headers: list[HeaderField] = []
         if not page.is_of_provider:
             headers += _ISOLATION
-        elif page.request.method in SAFE and (self._cookies.secret(page.request, BROWSER) is None):
-            headers.append(self._cookies.set(BROWSER, page.browser))
+        elif page.request.method in SAFE and (self.cookies.secret(page.request, BROWSER) is None):
+            headers.append(self.cookies.set(BROWSER, page.browser))
         if page.notice is not None and status == 200:
-            headers.append(self._cookies.clear_notice())
+            headers.append(self.cookies.clear_notice())
         return headers
 
     def _refused(self, error: RequestRefused, page: PageRequest) -> Response:
@@ -225,4 +220,4 @@ class PageGuard:
         headers: list[HeaderField] = []
         if isinstance(error, RateLimited):
             headers.append((b"retry-after", str(error.retry_after_s).encode("ascii")))
-        return self._renderer.refusal(page, error, status, reason, headers)
+        return self.renderer.refusal(page, error, status, reason, headers)

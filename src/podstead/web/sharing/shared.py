@@ -228,7 +228,7 @@ class SharedPage:
 
 def _grant(entry: ShownEntry, token: str, last: Mapping[str, LastChange]) -> ShownGrant:
     where = entry.scope_text if entry.scope != Scope.BOTH.value else ""
-    fields = {"kind": entry.kind, "grantee": entry.iri, "was": entry.scope, "ends": entry.ends}
+    fields = {"kind": entry.kind, "grantee": entry.iri, "was": entry.scope, **entry.moments}
     return ShownGrant(
         text=f"{entry.clause} · {where}" if where else entry.clause,
         has_ended=entry.has_ended,

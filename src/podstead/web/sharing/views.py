@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from podstead.core.date_times import read_time, write_time
+from podstead.core.date_times import DAY_MS, day_of, read_day, read_time, write_time
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.identity import Identity
@@ -19,9 +19,11 @@ from podstead.resources.sharing.preview import Difference
 from podstead.resources.sharing.service import Preview, SharingState
 from podstead.wac.acl import local_path
 from podstead.wac.conditions import (
+    ALWAYS,
     ClientCondition,
     Condition,
     PeriodCondition,
+    all_periods_hold,
 )
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing.access import AccessEntry, Cause, Reason, Scope
@@ -40,7 +42,7 @@ from podstead.wac.sharing.rules import (
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import shown_name
-from podstead.web.pages.formats import date_text, iso_time, moment_text
+from podstead.web.pages.formats import date_text, moment_text
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _
@@ -177,8 +179,8 @@ class Names:
         )
 
     def clause(self, entry: AccessEntry) -> str:
-        """What somebody can do, and until when."""
-        return with_end(self._clause(entry), entry.ends_ms)
+        """What somebody can do, and when."""
+        return with_period(self._clause(entry), entry.period)
 
     def _clause(self, entry: AccessEntry) -> str:
         return _(
@@ -252,26 +254,26 @@ def shown_role(modes: Modes) -> str:
     return _(ROLES[role])
 
 
-_DAY_MS: Final = 86_400_000
+def _shown_moment(at_ms: int, *, is_end: bool = False) -> str:
+    """The first or last day of a period, with the time if it is within the day (UTC)."""
+    if at_ms % DAY_MS == 0:
+        return date_text(at_ms - is_end)
+    return f"{moment_text(at_ms)} UTC"
 
 
-def shown_end(ends_ms: int) -> str:
-    """The last day of a period, with the time if it ends within a day (UTC)."""
-    if ends_ms % _DAY_MS == 0:
-        return date_text(ends_ms - 1)
-    return f"{moment_text(ends_ms)} UTC"
+def with_period(text: str, period: PeriodCondition) -> str:
+    """What somebody can do, and when."""
+    return text if period == ALWAYS else f"{text}, {_shown_period(period)}"
 
 
-def with_end(text: str, ends_ms: int | None) -> str:
-    """What somebody can do, and until when."""
-    if ends_ms is None:
-        return text
-    return _("%(access)s, until %(date)s", access=text, date=shown_end(ends_ms))
+def first_day(begins_ms: int | None) -> str:
+    """The first day (UTC) of a period, as a form has it; empty for none."""
+    return "" if begins_ms is None else day_of(begins_ms)
 
 
 def last_day(ends_ms: int | None) -> str:
     """The last day (UTC) of a period, as a form has it; empty for none."""
-    return "" if ends_ms is None else iso_time(ends_ms - 1).partition("T")[0]
+    return "" if ends_ms is None else day_of(ends_ms - 1)
 
 
 def shown_conditions(rule: AccessRule) -> list[str]:
@@ -294,12 +296,12 @@ def _shown_condition(condition: Condition) -> str:
 
 
 def _shown_period(period: PeriodCondition) -> str:
-    begins = "" if period.begins_ms is None else f"{moment_text(period.begins_ms)} UTC"
+    begins = "" if period.begins_ms is None else _shown_moment(period.begins_ms)
     if not period.is_valid:
         return _("never, because its time cannot be read")
     if period.ends_ms is None:
         return _("from %(begins)s on", begins=begins)
-    ends = shown_end(period.ends_ms)
+    ends = _shown_moment(period.ends_ms, is_end=True)
     if begins:
         return _("from %(begins)s until %(ends)s", begins=begins, ends=ends)
     return _("until %(ends)s", ends=ends)
@@ -325,10 +327,11 @@ class ShownEntry:
     scope: str
     scope_text: str
     is_owner: bool
+    first_day: str
     last_day: str
-    """The last day of the access, as a form has it; empty for none."""
-    ends: str
-    """The exact end, as ``xsd:dateTime``; empty for none."""
+    """The first and last day of the access, as a form has them; empty for none."""
+    moments: Mapping[str, str]
+    """The exact beginning and end, as ``xsd:dateTime``, by the names of hidden fields."""
     has_ended: bool
 
 
@@ -379,7 +382,7 @@ def everyone_lists(state: SharingState) -> bool:
         entry.grantee == EVERYONE
         and Mode.READ in entry.modes
         and entry.scope.includes_this
-        and (entry.ends_ms is None or entry.ends_ms > state.now_ms)
+        and all_periods_hold((entry.period,), state.now_ms)
         for entry in state.access.entries
     )
 
@@ -398,9 +401,10 @@ def _entry(
         scope=entry.scope.value,
         scope_text=_(SCOPES[entry.scope]) if container else "",
         is_owner=is_owner,
-        last_day=last_day(entry.ends_ms),
-        ends="" if entry.ends_ms is None else write_time(entry.ends_ms),
-        has_ended=entry.ends_ms is not None and entry.ends_ms <= now_ms,
+        first_day=first_day(entry.period.begins_ms),
+        last_day=last_day(entry.period.ends_ms),
+        moments=_moments(entry.period),
+        has_ended=entry.period.ends_ms is not None and entry.period.ends_ms <= now_ms,
     )
 
 
@@ -439,8 +443,8 @@ def _part(title: str, differences: Sequence[Difference], names: Names) -> ShownP
         ShownDifference(
             name=names.grantee(each.grantee),
             iri=each.grantee.iri,
-            before=_role_until(each.before, each.before_ends_ms),
-            after=_role_until(each.after, each.after_ends_ms),
+            before=_role_during(each.before, each.before_period),
+            after=_role_during(each.after, each.after_period),
             gains=bool(each.after - each.before),
         )
         for each in differences
@@ -449,8 +453,13 @@ def _part(title: str, differences: Sequence[Difference], names: Names) -> ShownP
     return ShownPart(title, changes, len(differences) - len(changes))
 
 
-def _role_until(modes: Modes, ends_ms: int | None) -> str:
-    return with_end(shown_role(modes), ends_ms if modes else None)
+def _role_during(modes: Modes, period: PeriodCondition) -> str:
+    return with_period(shown_role(modes), period if modes else ALWAYS)
+
+
+def _moments(period: PeriodCondition) -> Mapping[str, str]:
+    named = {"begins": period.begins_ms, "ends": period.ends_ms}
+    return {name: write_time(at_ms) for name, at_ms in named.items() if at_ms is not None}
 
 
 def role_choices() -> list[tuple[str, str]]:
@@ -503,7 +512,7 @@ def _shown_notice(notice: AccessNotice, names: Names) -> str:
     if notice.grantee is not None:
         whose = names.grantee(notice.grantee)
         name = _("Access to “%(what)s” for %(whose)s", what=notice.name, whose=whose)
-    date = date_text(notice.at_ms) if is_unused else shown_end(notice.at_ms)
+    date = date_text(notice.at_ms) if is_unused else _shown_moment(notice.at_ms, is_end=True)
     return _(_NOTICES[notice.kind], name=name, date=date)
 
 
@@ -542,9 +551,8 @@ class WantedChange:
     """One form of the sharing page, with the grantee found.
 
     ``action`` is ``set``, ``remove``, ``stop`` (inheriting) or ``resume``. ``was`` is the scope of
-    the entry that is changed; ``None`` for a new one. ``ends_ms`` is when the access ends, and
-    ``was_ends_ms`` when that of the changed entry does. ``request`` is the notification of a
-    request for access that the change answers.
+    the entry that is changed, and ``was_period`` its period; ``None`` for a new one. ``request`` is
+    the notification of a request for access that the change answers.
     """
 
     action: str
@@ -553,8 +561,8 @@ class WantedChange:
     scope: Scope = Scope.BOTH
     was: Scope | None = None
     request: str = ""
-    ends_ms: int | None = None
-    was_ends_ms: int | None = None
+    period: PeriodCondition = ALWAYS
+    was_period: PeriodCondition = ALWAYS
 
     def fields(self) -> dict[str, str]:
         """The fields of a form that wants the same."""
@@ -563,10 +571,11 @@ class WantedChange:
             fields |= {"kind": self.grantee.kind.value, "grantee": self.grantee.iri}
         if self.was is not None:
             fields["was"] = self.was.value
-        if self.ends_ms is not None:
-            fields["until"] = last_day(self.ends_ms)
-        if self.was_ends_ms is not None:
-            fields["ends"] = write_time(self.was_ends_ms)
+        if self.period.begins_ms is not None:
+            fields["from"] = first_day(self.period.begins_ms)
+        if self.period.ends_ms is not None:
+            fields["until"] = last_day(self.period.ends_ms)
+        fields |= _moments(self.was_period)
         if self.request:
             fields["request"] = self.request
         return fields
@@ -586,8 +595,8 @@ class WantedChange:
             scope = was or scope
         here = _modes(modes, now=scope.includes_this, before=bool(was and was.includes_this))
         inside = _modes(modes, now=scope.includes_inside, before=bool(was and was.includes_inside))
-        replaced = None if self.was is None else frozenset({self.was_ends_ms})
-        change = AccessChange(self.grantee, here, inside, self.ends_ms, replaced)
+        replaced = None if self.was is None else frozenset({self.was_period})
+        change = AccessChange(self.grantee, here, inside, self.period, replaced)
         return Edit((change,))
 
 
@@ -605,21 +614,26 @@ def read_change(sent: FormSubmission, grantee: Grantee | None) -> WantedChange:
     if role not in ROLE_MODES:
         raise BadRequest(WebCodes.NO_SUCH_ROLE)
     request = sent.text("request")
-    ends_ms, was_ends_ms = _read_ends(sent)
-    return WantedChange(action, grantee, role, scope, was, request, ends_ms, was_ends_ms)
+    return WantedChange(action, grantee, role, scope, was, request, *_read_periods(sent))
 
 
-def _read_ends(sent: FormSubmission) -> tuple[int | None, int | None]:
-    """When the access ends, and when that of the changed entry does. The end of a day keeps the
-    time that it had. Raises BadRequest."""
-    until, ends = sent.text("until").strip(), sent.text("ends")
+def _read_periods(sent: FormSubmission) -> tuple[PeriodCondition, PeriodCondition]:
+    """The period of the access, and that of the changed entry. A day that stays keeps the time that
+    it had. Raises BadRequest."""
+    begins, ends = sent.text("begins"), sent.text("ends")
+    first, last = sent.text("from").strip(), sent.text("until").strip()
     try:
-        was_ends_ms = read_time(ends) if ends else None
-        if until == last_day(was_ends_ms):
-            return was_ends_ms, was_ends_ms
-        return read_time(f"{until}T00:00:00Z") + _DAY_MS if until else None, was_ends_ms
+        was = PeriodCondition(
+            read_time(begins) if begins else None, read_time(ends) if ends else None
+        )
+        begins_ms, ends_ms = was.begins_ms, was.ends_ms
+        if first != first_day(begins_ms):
+            begins_ms = read_day(first) if first else None
+        if last != last_day(ends_ms):
+            ends_ms = read_day(last) + DAY_MS if last else None
     except ValueError as error:
         raise BadRequest(WebCodes.NO_SUCH_DAY) from error
+    return PeriodCondition(begins_ms, ends_ms), was
 
 
 def read_kind(sent: FormSubmission) -> GranteeKind:

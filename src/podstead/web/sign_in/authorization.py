@@ -44,7 +44,7 @@ from podstead.idp.sign_in import SignInFailed
 from podstead.idp.token_issuing import AUTHORIZATION_PATH
 from podstead.storage.protocol import RateCounters
 from podstead.storage.record_store import Versioned
-from podstead.storage.records import Record
+from podstead.storage.records import Record, TokenRecord
 from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission, read_form, read_query, read_submission
@@ -268,16 +268,18 @@ class ConsentExtension(AuthorizationExtension, Protocol):
 
     async def credential_fields(self, account: Account) -> Markup:
         """Further fields of the form with the id ``new-credential``, with which a person creates
-        client credentials. Raises StorageError."""
+        client credentials or a token. Raises StorageError."""
 
     async def credential_records(
-        self, account: Account, credential: ClientCredential, sent: FormSubmission
+        self, account: Account, credential: ClientCredential | TokenRecord, sent: FormSubmission
     ) -> Sequence[Record]:
-        """What is stored with new client credentials. Raises BadRequest."""
+        """What is stored with new client credentials, or a new token. Raises BadRequest."""
 
-    async def shown(self, person: Person, client_ids: Iterable[str]) -> Mapping[str, ClientTerms]:
-        """What pages show about each of these clients of a person, by its id, and with the id
-        ``""`` below all of them. Raises StorageError."""
+    async def shown(
+        self, person: Person, client_ids: Iterable[str], token_ids: Iterable[str] = ()
+    ) -> Mapping[str, ClientTerms]:
+        """What pages show about each of these clients and tokens of a person, by its id, and with
+        the id ``""`` below all clients. Raises StorageError."""
 
 
 UID_SEGMENT: Final = 3

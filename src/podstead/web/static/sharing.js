@@ -111,9 +111,9 @@ function submitAtOnce(form) {
     choice.addEventListener("change", () => form.requestSubmit(button));
   }
   // A date is complete before all of it has been typed, so it needs the button.
-  form.querySelector("input[type=date]")?.addEventListener("input", () => {
-    button.classList.remove("visually-hidden");
-  });
+  for (const day of form.querySelectorAll("input[type=date]")) {
+    day.addEventListener("input", () => button.classList.remove("visually-hidden"));
+  }
 }
 
 /**

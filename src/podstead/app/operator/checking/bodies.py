@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from podstead.app.adapters.body_stores import object_blobs
+from podstead.app.adapters.engine import object_blobs
 from podstead.app.operator.checking.findings import CheckContext, Code, Finding
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.body_store import DRAFTS, UPLOADS, blob_path, draft_path

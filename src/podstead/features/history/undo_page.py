@@ -1,0 +1,130 @@
+"""``/.pages/undo``: undoes what an application or a person has changed in a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import unquote, urlencode
+
+from podstead.core.errors import BadRequest
+from podstead.core.identifiers import ResourcePath, is_container
+from podstead.features.history.undo import Actor, Change, Undo
+from podstead.web.account.home import AgentNames, ChosenPod, agent_text, chosen_pod
+from podstead.web.codes import WebCodes
+from podstead.web.pages.addresses import PREFIX
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_, _
+from podstead.web.response import Response
+from podstead.web.routes import route
+
+UNDO: Final = f"{PREFIX}/undo"
+
+add_notices(Tone.DONE, undone=N_("The changes have been undone."))
+add_notices(
+    Tone.PROBLEM,
+    partly_undone=N_("Some changes could not be undone; those that are left are listed here."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """A change as the page shows it."""
+
+    name: str
+    is_container: bool
+    was_deleted: bool
+    in_conflict: bool
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPage:
+    """Lists changes, and undoes them."""
+
+    site: Site
+    undo: Undo
+    names: AgentNames
+
+    @route(UNDO, "GET")
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest."""
+        pod = chosen_pod(page, page.signed_in())
+        await self.undo.past.gate.require_control(page.identity, pod.root)
+        actors = await self.undo.actors(pod.root)
+        who, since = page.query_text("who"), page.query_text("since")
+        changes: Sequence[Change] | None = None
+        if who and since:
+            changes = await self._changes(page, pod, who, since)
+        names = await self.names(pod.root, (each.agent for each in actors if each.agent))
+        return self.site.page(
+            page,
+            "history/undo.html",
+            pod=pod,
+            actors=[(_key(each), self._title(page, each, names)) for each in actors],
+            who=who,
+            since=since,
+            changes=None if changes is None else [_shown(each, pod) for each in changes],
+            can_undo=any(not each.in_conflict for each in changes or ()),
+            action=UNDO,
+        )
+
+    @route(f"{UNDO}/changes", "POST")
+    async def post(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, BadRequest."""
+        sent = await page.form()
+        person = page.signed_in()
+        pod = ChosenPod(ResourcePath(sent.text("pod")), person.pods)
+        if pod.root not in person.pods:
+            raise BadRequest(WebCodes.FORM_MALFORMED)
+        await self.undo.past.gate.require_control(page.identity, pod.root)
+        who, since = sent.text("who"), sent.text("since")
+        changes = await self._changes(page, pod, who, since)
+        _done, left = await self.undo.undo(page.identity, changes)
+        chosen = {"who": who, "since": since} if left else {}
+        query = urlencode({"pod": pod.name, **chosen})
+        notice = Notice("partly-undone" if left else "undone")
+        return self.site.see_other(f"{UNDO}?{query}", notice)
+
+    async def _changes(
+        self, page: PageRequest, pod: ChosenPod, who: str, since: str
+    ) -> Sequence[Change]:
+        """Raises BadRequest."""
+        for actor in await self.undo.actors(pod.root):
+            if _key(actor) == who:
+                return await self.undo.changes(page.identity, pod.root, actor, _begin(since))
+        raise BadRequest(WebCodes.FORM_MALFORMED)
+
+    def _title(self, page: PageRequest, actor: Actor, names: Mapping[str, str]) -> str:
+        viewer, base_url = page.identity, self.site.base_url
+        who = agent_text(actor.agent, viewer=viewer, base_url=base_url, names=names)
+        if actor.client is None:
+            return who
+        return _("%(who)s with %(application)s") % {"who": who, "application": actor.client}
+
+
+def _key(actor: Actor) -> str:
+    """How forms name the actor."""
+    return f"{actor.agent or ''} {actor.client or ''}"
+
+
+def _begin(since: str) -> int:
+    """The beginning of a day in UTC. Raises BadRequest."""
+    try:
+        day = datetime.strptime(since, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise BadRequest(WebCodes.DATE_MALFORMED) from error
+    return int(day.timestamp()) * 1000
+
+
+def _shown(change: Change, pod: ChosenPod) -> ShownChange:
+    return ShownChange(
+        name=unquote(change.path[len(pod.root) :]),
+        is_container=is_container(change.path),
+        was_deleted=change.item is not None,
+        in_conflict=change.in_conflict,
+        at_ms=change.before.ended_ms,
+    )
