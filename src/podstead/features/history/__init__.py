@@ -43,6 +43,7 @@ class HistoryFeature(Feature):
     """On unless the operator keeps nothing."""
 
     settings = HistorySettings
+    commands = {"purge": f"{__name__}.command:purge"}
     templates = __name__
 
     def modules(self, settings: Settings) -> Sequence[str]:

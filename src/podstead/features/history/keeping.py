@@ -208,8 +208,7 @@ class Keeper:
 
     async def drop(self, states: Sequence[FormerState]) -> None:
         """Remove states, in their order. Raises StorageError, Overloaded."""
-        for start in range(0, len(states), BATCH):
-            await self._records.commit([each.drop for each in states[start : start + BATCH]])
+        await drop_all(self._records, states)
         if any(each.blob is not None for each in states):
             await self._store.remove_garbage(now_ms=self._records.now_ms())
 
@@ -249,6 +248,12 @@ class Keeper:
             last = page[-1]
             key = last.path, last.modified_ms, last.version
             await asyncio.sleep(0)
+
+
+async def drop_all(records: RecordStore, states: Sequence[FormerState]) -> None:
+    """Remove states, in their order, some at a time. Raises StorageError, Overloaded."""
+    for start in range(0, len(states), BATCH):
+        await records.commit([each.drop for each in states[start : start + BATCH]])
 
 
 def _rules_of(
