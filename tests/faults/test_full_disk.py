@@ -112,6 +112,7 @@ def referred_names(layout: RootLayout, copy: Path) -> set[str]:
         assert connection.execute("PRAGMA integrity_check").get == "ok"
         rows = connection.execute(
             "SELECT blob FROM resources WHERE blob IS NOT NULL UNION SELECT blob FROM garbage"
+            " UNION SELECT blob FROM former_states"
         )
         return {str(name) for (name,) in rows}
     finally:

@@ -400,6 +400,9 @@ class BaseStore(ABC):
     async def take_orphan_body(self, path: ResourcePath) -> bytes | None:
         return await self._step(partial(self._maintenance.take_orphan_body, path))
 
+    async def remove_garbage(self, *, now_ms: int) -> None:
+        await self._use().staging.sweep_garbage(now_ms=now_ms)
+
     async def remove_pod(self, removal: PodRemoval) -> bool:
         opened = self._use()
         if not await self._step(partial(self._removals.begin, removal)):
@@ -409,7 +412,7 @@ class BaseStore(ABC):
         # reported to the caller.
         try:
             await self._finish_removals()
-            await opened.staging.sweep_garbage(now_ms=removal.at_ms)
+            await self.remove_garbage(now_ms=removal.at_ms)
         except (StorageError, Overloaded):
             logger.exception("The rest of a pod could not be removed; the next sweep will continue")
         return True

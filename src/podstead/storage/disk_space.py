@@ -8,10 +8,11 @@ again.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,10 @@ class DiskSpace:
         self.give_back: Callable[[], Awaitable[None]] | None = None
         """Gives space back to the disk that the engine can do without. Raises StorageError,
         Overloaded."""
+        self.dispensable: list[Callable[[], AsyncIterator[None]]] = []
+        """Remove, in steps, what is only there while there is room. Raise StorageError,
+        Overloaded."""
+        self._making_room = asyncio.Lock()
         self._is_low = False
         self._read_again_s = 0.0
         self._new_bytes = 0
@@ -108,12 +113,27 @@ class DiskSpace:
             raise DiskFull
 
     async def make_room(self) -> None:
-        """Give back what the engine can do without, and check again. Raises DiskFull."""
-        if self.give_back is not None:
+        """Give back what the engine can do without, and then, until there is room, what is
+        dispensable. Raises DiskFull."""
+        async with self._making_room:
             with suppress(StorageError, Overloaded):  # the disk is full still
-                await self.give_back()
-        self.forget_reading()
+                if await self._has_room():
+                    return
+                for remove in self.dispensable:
+                    async for _ in remove():
+                        if await self._has_room():
+                            return
         self.check()
+
+    async def _has_room(self) -> bool:
+        if self.give_back is not None:
+            await self.give_back()
+        self.forget_reading()
+        try:
+            self.check()
+        except DiskFull:
+            return False
+        return True
 
     def _read(self) -> bool:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -120,6 +121,20 @@ async def test_pages_archives_and_copies_read_as_well(server: Server, alice: Bro
     copied = await server.bob.request("COPY", SEA, headers={"Destination": "/bob/sea.txt"})
     assert copied.status == 201
     assert (await logged(alice))[BOB, SEA] == 3
+
+
+@pytest.mark.feature("history")
+async def test_who_reads_an_earlier_version_is_recorded(
+    server: Server, alice: Browser, clock: FakeClock
+) -> None:
+    clock.advance(60)
+    assert (await server.alice.put(SEA, "new", "text/plain")).status in (200, 204, 205)
+    timemap = (await server.bob.get(f"/.history/timemap{SEA}")).text
+    (former, _present) = re.findall(r"<[^>]*(/\.history/version/[^>]+)>", timemap)
+    await switch(alice, "on")
+    for _ in range(2):
+        assert (await server.bob.get(former)).text == SEA
+    assert await logged(alice) == {(BOB, SEA): 2}
 
 
 async def test_only_who_controls_the_folder_sees_and_switches(

@@ -99,7 +99,7 @@ async def by_scan(store: SqliteStore) -> tuple[Indexed, set[str]]:
         ordered = sorted(granted, key=lambda each: (_ORDER.index(each[0]), each[1]))
         acls[path] = {
             "grantees": [
-                [kind, iri, *("".join(sorted(part)) for part in granted[kind, iri])]
+                [kind, iri, *("".join(sorted(part)) for part in granted[kind, iri]), None]
                 for kind, iri in ordered
             ],
             "total": len(ordered),

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from podstead.core.errors import BadRequest, NotFound
 from podstead.core.identifiers import ResourcePath
-from podstead.web.account.collections import format_day, machine_time
+from podstead.web.account.collections import format_day
 from podstead.web.asgi import HeaderFields, Message
 from podstead.web.body import AsgiBody, BodyPace
 from podstead.web.browsers import browser_name
 from podstead.web.errors import STATUSES
 from podstead.web.pages.cookies import SESSION, Cookies, Notice
+from podstead.web.pages.formats import machine_time
 from podstead.web.pages.rendering import error_page, form_source
 from podstead.web.pages.templates import PAGE_POLICY, asset_url, load_assets
 from podstead.web.request import Request

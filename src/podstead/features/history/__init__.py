@@ -24,8 +24,8 @@ class HistorySettings:
         value_types.integer(0, 3650),
         Group.STORAGE,
         "For how many days what was deleted can be restored from the trash. It takes up room that "
-        "the quota of the pod leaves free, and the oldest goes first when that is needed. 0 means "
-        "that there is no trash.",
+        "the quota of the pod and the disk leave free, and the oldest goes first when that is "
+        "needed. 0 means that there is no trash.",
         unit="days",
     )
     keep_versions: int = setting(
@@ -43,6 +43,7 @@ class HistoryFeature(Feature):
     """On unless the operator keeps nothing."""
 
     settings = HistorySettings
+    commands = {"purge": f"{__name__}.command:purge"}
     templates = __name__
 
     def modules(self, settings: Settings) -> Sequence[str]:

@@ -5,9 +5,9 @@ long enough is removed in the background, in small writes: where one of them is 
 next sweep finds the same again. What is removed follows from the stored rows and the time alone.
 
 Former states are not charged to the quota, so that deleting something never fails. They use what
-the quota leaves free: the oldest are removed while there is less. Between two sweeps, each worker
-counts what it writes to a storage, and looks for room when that is much; while it does, replaced
-states of this storage are not kept.
+the quota and the disk leave free: the oldest are removed while there is less. Between two sweeps,
+each worker counts what it writes to a storage, and looks for room when that is much; while it does,
+replaced states of this storage are not kept.
 """
 
 from __future__ import annotations
@@ -53,6 +53,9 @@ _BACKWARDS: Final = (
 _OLDEST: Final = (
     f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s"  # noqa: S608 - our columns
     " ORDER BY ended_ms, path, modified_ms, version LIMIT %s"
+)
+_LARGEST: Final = (
+    "SELECT root FROM former_states GROUP BY root ORDER BY sum(size_bytes) DESC, root LIMIT 1"
 )
 _AFTER_ALL: Final = "\U0010ffff"
 
@@ -205,8 +208,9 @@ class Keeper:
 
     async def drop(self, states: Sequence[FormerState]) -> None:
         """Remove states, in their order. Raises StorageError, Overloaded."""
-        for start in range(0, len(states), BATCH):
-            await self._records.commit([each.drop for each in states[start : start + BATCH]])
+        await drop_all(self._records, states)
+        if any(each.blob is not None for each in states):
+            await self._store.remove_garbage(now_ms=self._records.now_ms())
 
     async def _make_room(self, root: ResourcePath, kept_bytes: int) -> None:
         quota_bytes = await self._quotas.of(root)
@@ -215,8 +219,7 @@ class Keeper:
         used_bytes = await self._store.used_bytes(root.strip("/"))
         surplus_bytes = used_bytes + kept_bytes - quota_bytes
         while surplus_bytes > 0:
-            rows = await self._store.fetch(_OLDEST, root, BATCH)
-            oldest = [former_state_of(row) for row in rows]
+            oldest = await self._oldest(root)
             gone = []
             for state in oldest:
                 if surplus_bytes > 0:
@@ -225,6 +228,16 @@ class Keeper:
             await self.drop(gone)
             if len(oldest) < BATCH:
                 return
+
+    async def make_disk_room(self) -> AsyncIterator[None]:
+        """Remove the oldest states, each time in the storage that has most of them, so that nobody
+        pays for others. Raises StorageError, Overloaded."""
+        while found := await self._store.fetch(_LARGEST):
+            await self.drop(await self._oldest(found[0][0]))
+            yield
+
+    async def _oldest(self, root: ResourcePath) -> list[FormerState]:
+        return [former_state_of(row) for row in await self._store.fetch(_OLDEST, root, BATCH)]
 
     async def _backwards(self, root: ResourcePath) -> AsyncIterator[Sequence[FormerState]]:
         """The states of a storage in descending order."""
@@ -235,6 +248,12 @@ class Keeper:
             last = page[-1]
             key = last.path, last.modified_ms, last.version
             await asyncio.sleep(0)
+
+
+async def drop_all(records: RecordStore, states: Sequence[FormerState]) -> None:
+    """Remove states, in their order, some at a time. Raises StorageError, Overloaded."""
+    for start in range(0, len(states), BATCH):
+        await records.commit([each.drop for each in states[start : start + BATCH]])
 
 
 def _rules_of(

@@ -176,6 +176,7 @@ class MementoEndpoint:
         for each in versions:
             if each.metadata.version == wanted:
                 body = await self._versions.open(each)
+                self._versions.resources.note_read(agent, path)
                 headers: list[HeaderField] = [
                     (b"memento-datetime", http_date(each.at_ms // 1000)),
                     self._links(path),

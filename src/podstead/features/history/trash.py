@@ -158,7 +158,7 @@ class Trash:
         StorageError, Overloaded."""
         states = await self._tree(item)
         await self._check(agent, origin, states)
-        where, values = _at_or_below(item.path)
+        where, values = at_or_below(item.path)
         versions = await self.past.select(
             item.root,
             f"{where} AND deleted = %s AND ended_ms <= %s",
@@ -186,7 +186,7 @@ class Trash:
 
     async def _tree(self, item: FormerState) -> list[FormerState]:
         """The item and what was deleted with it, in the order of the paths."""
-        where, values = _at_or_below(item.path)
+        where, values = at_or_below(item.path)
         condition = f"{where} AND ended_version = %s AND deleted > 0 ORDER BY path LIMIT %s"
         limit = MAX_RESOURCES + 1
         return await self.past.select(item.root, condition, *values, item.ended_version, limit)
@@ -267,7 +267,7 @@ class Trash:
         return Put(path, kind, content_type, body, creates=True, created_ms=state.created_ms)
 
 
-def _at_or_below(path: ResourcePath) -> tuple[str, Sequence[str]]:
+def at_or_below(path: ResourcePath) -> tuple[str, Sequence[str]]:
     """A condition for what was deleted with a resource, and its values."""
     if is_container(path):
         return "path >= %s AND path < %s", (path, end_of(path))

@@ -114,6 +114,7 @@ class VersionPages:
         """The bytes of a version. Raises NotFound."""
         version = await self._version(page, page.target, page.query_text("version"))
         body = await self.versions.open(version)
+        self.versions.resources.note_read(page.identity, page.target)
         content_type, size_bytes = version.metadata.content_type, version.metadata.size_bytes
         response = content_response(body, content_type, method="GET", size_bytes=size_bytes)
         return as_raw(page, page.target, response, content_type)
@@ -125,6 +126,7 @@ class VersionPages:
         found = await self.versions.of(page.identity, None, path)
         before = _of(found, page.query_text("version"))
         after = _of(found, page.query_text("to")) if page.query_text("to") else found[-1]
+        self.versions.resources.note_read(page.identity, path)
         lines, statements = None, False
         types = [essence(each.metadata.content_type) for each in (before, after)]
         if all(map(is_rdf, types)):

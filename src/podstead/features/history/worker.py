@@ -184,6 +184,11 @@ class HistoryInWorker(WorkerFeature):
             return trash, undo
         return trash, undo, VersionPages(site, versions, services.documents, names)
 
+    async def start(self) -> None:
+        settings = self._services.settings
+        if settings.database is None and settings.bodies is None:  # they are on this disk
+            self._services.space.dispensable.append(self._keeper.make_disk_room)
+
     async def stop(self) -> None:
         await self._keeper.stop()
 

@@ -49,7 +49,7 @@ from podstead.idp.records import Account
 from podstead.idp.sessions import OpenSession
 from podstead.storage.record_store import Versioned
 from podstead.storage.records import EntryId
-from podstead.web.account.collections import Collection, Removed, machine_time
+from podstead.web.account.collections import Collection, Removed
 from podstead.web.browsers import json_response
 from podstead.web.cors import CorsPolicy
 from podstead.web.description_endpoints import public_document
@@ -57,6 +57,7 @@ from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.pages.addresses import ACCOUNT, AGAIN
 from podstead.web.pages.cookies import BROWSER, Notice, Tone, add_notices
+from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_

@@ -35,13 +35,14 @@ from podstead.idp.sessions import OpenSession
 from podstead.idp.sign_in_methods import SecondStep
 from podstead.storage.record_store import Versioned
 from podstead.storage.records import Precondition
-from podstead.web.account.collections import Collection, Removed, machine_time
+from podstead.web.account.collections import Collection, Removed
 from podstead.web.account.security_page import SecuritySection
 from podstead.web.browsers import browser_name, json_response
 from podstead.web.console.server import add_event_texts
 from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.pages.addresses import ACCOUNT, AGAIN
 from podstead.web.pages.cookies import BROWSER, Tone, add_notices
+from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_

@@ -27,11 +27,11 @@ from podstead.features.read_log.codes import ReadLogCodes
 from podstead.features.read_log.recording import LOGS, ReadLog, ReadRecorder, Reads
 from podstead.resources.sharing.service import SharingState
 from podstead.wac.modes import Mode
-from podstead.web.account.collections import machine_time
 from podstead.web.account.home import AgentNames, agent_text
 from podstead.web.browsers import json_response
 from podstead.web.pages.addresses import PREFIX, breadcrumb, files_url, share_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _

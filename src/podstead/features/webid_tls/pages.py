@@ -26,12 +26,13 @@ from podstead.idp.security_events import event_records
 from podstead.idp.sessions import OpenSession
 from podstead.idp.token_issuing import ProfilePatcher
 from podstead.storage.record_store import RecordStore
-from podstead.web.account.collections import Collection, Removed, format_day, machine_time
+from podstead.web.account.collections import Collection, Removed, format_day
 from podstead.web.account.security_page import SecuritySection, SecurityView
 from podstead.web.browsers import json_response
 from podstead.web.console.server import add_event_texts
 from podstead.web.pages.addresses import ACCOUNT, AGAIN, AGAIN_REASONS
 from podstead.web.pages.cookies import Tone, add_notices
+from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response

@@ -42,7 +42,6 @@ from podstead.web.account.collections import (
     Collection,
     RemainingCredential,
     format_day,
-    machine_time,
 )
 from podstead.web.account.security_page import SecuritySection, SecurityView, view_of
 from podstead.web.browsers import browser_name, json_response, see_other
@@ -50,6 +49,7 @@ from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission, PasswordsDiffer, only
 from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY, again_url
 from podstead.web.pages.cookies import SESSION, Notice
+from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest, SignInAgain
 from podstead.web.pages.site import Site
 from podstead.web.response import HeaderField, Response, content_response

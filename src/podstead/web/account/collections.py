@@ -29,6 +29,7 @@ from podstead.web.browsers import json_response
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY
 from podstead.web.pages.cookies import SESSION, Notice
+from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
@@ -104,11 +105,6 @@ def shown_time(unix_s: int) -> str:
     """A time as people write it, such as "3 May 2026, 14:05 UTC"."""
     time = datetime.fromtimestamp(unix_s, UTC)
     return f"{format_day(unix_s)}, {time:%H:%M} UTC"
-
-
-def machine_time(unix_s: int) -> str:
-    """The same time for programs, as HTML's ``datetime`` takes it."""
-    return datetime.fromtimestamp(unix_s, UTC).isoformat().replace("+00:00", "Z")
 
 
 Entry = TypeVar("Entry")

@@ -147,3 +147,8 @@ def _sort_key(language: str) -> SortKey:
     collator.setAttribute(icu.UCollAttribute.NUMERIC_COLLATION, icu.UCollAttributeValue.ON)
     sort_key: SortKey = collator.getSortKey
     return sort_key
+
+
+def machine_time(unix_s: int) -> str:
+    """A time for programs, as HTML's ``datetime`` takes it: in ISO 8601, in UTC."""
+    return datetime.fromtimestamp(unix_s, UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,87 @@
+"""``podstead purge``: removes what is kept of resources for good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from podstead.cli.output import ProgressLine
+from podstead.cli.running import Note, Output, on_settings, with_progress
+from podstead.config import Settings
+from podstead.core.errors import BadRequest
+from podstead.core.identifiers import ResourcePath, parse_path, storage_root
+from podstead.core.messages import counted
+
+if TYPE_CHECKING:
+    from podstead.app.operator.compact import CompactResult
+
+
+@click.command("purge", short_help="Remove what is kept of resources for good.")
+@click.argument("urls", metavar="URL...", nargs=-1, required=True)
+@on_settings()
+def purge(settings: Settings, *, urls: tuple[str, ...]) -> Output:
+    """Remove everything that the trash and the versions keep of each URL and, if it is that of a
+    container, of what was below it. What is stored there now stays: delete it first.
+
+    Then large bodies that nothing refers to are removed, and the database is compacted. While no
+    server runs, the database is rewritten, so that nothing of what was removed is left in its
+    files. Backups that were made before contain it.
+    """
+    from podstead.app.operator.data_root import served_settings
+
+    base_url = served_settings(settings).base_url
+    paths = [_path_of(url, base_url) for url in urls]
+    removed, stored, compacted = with_progress(
+        lambda progress: _purge(settings, paths, progress), "Nothing more could be removed"
+    )
+    left = [base_url + path for path in stored]
+    lines = [Note(f"Removed {counted(removed, 'former state')}.")]
+    lines += [Note(f"{url} still exists. Delete it and run the command again.") for url in left]
+    if compacted.database.value != "rewritten":
+        lines.append(
+            Note(
+                "The database was not rewritten, so its files may still contain what was removed. "
+                "Stop the server and run 'podstead compact'."
+            )
+        )
+    return Output(
+        {"removed": removed, "still_stored": left, "database": compacted.database.value}, lines
+    )
+
+
+def _path_of(url: str, base_url: str) -> ResourcePath:
+    """Raises BadRequest."""
+    if not url.startswith(f"{base_url}/") or not url.isascii():
+        raise BadRequest(f"{url} is no URL of this server, {base_url}")
+    path = parse_path(url.removeprefix(base_url).encode("ascii"))
+    if storage_root(path) is None:
+        raise BadRequest(f"{url} is not in a pod")
+    return path
+
+
+async def _purge(
+    settings: Settings, paths: Sequence[ResourcePath], progress: ProgressLine
+) -> tuple[int, Sequence[ResourcePath], CompactResult]:
+    """The number of states that were removed, which of the paths have a resource, and what
+    compacting did."""
+    from podstead.app.operator.compact import compact_root
+    from podstead.app.operator.data_root import opened_records
+    from podstead.features.history.keeping import BATCH, drop_all
+    from podstead.features.history.trash import at_or_below
+    from podstead.storage.former_states import FORMER_STATE, former_state_of
+
+    states = f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s AND"  # noqa: S608
+    removed = 0
+    async with opened_records(settings) as records:
+        found = await records.store.read_metadata(paths)
+        for path in paths:
+            where, values = at_or_below(path)
+            select = f"{states} {where} LIMIT %s"
+            while rows := await records.store.fetch(select, storage_root(path), *values, BATCH):
+                await drop_all(records, [former_state_of(row) for row in rows])
+                removed += len(rows)
+                progress("Removing former states", removed, 0)
+    compacted = await compact_root(settings, on_step=progress)
+    return removed, [path for path in paths if found[path] is not None], compacted

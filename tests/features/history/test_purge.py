@@ -1,0 +1,88 @@
+"""What is purged is in no file any more; what is interrupted is done later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podstead.app.services import Services
+from podstead.config import Settings
+from podstead.core.errors import StorageError
+from podstead.features.history import keeping
+from podstead.features.history.keeping import DAY_MS, Keeper, Retention
+from podstead.storage.record_store import RecordStore
+from podstead.storage.sqlite import SqliteStore
+from tests.support.application import Start
+from tests.support.client import create_pod
+from tests.support.clock import FakeClock
+from tests.support.server import ServerProcess, run_command, running_server
+
+SECRET = "a secret that must be gone"
+
+
+def files_with(root: Path, text: str) -> list[Path]:
+    return [
+        each for each in root.rglob("*") if each.is_file() and text.encode() in each.read_bytes()
+    ]
+
+
+def test_what_is_purged_is_in_no_file(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with running_server(ServerProcess(root)) as server:
+        pod = create_pod(server)
+        with pod.owner() as owner:
+            for name in ("f/a.txt", "f/b.txt", "other.txt"):
+                for content in (SECRET + " small", SECRET * 10_000, "harmless"):
+                    assert owner.put(pod.root + name, content).status in {201, 204}
+            assert owner.delete(f"{pod.root}f/", Depth="infinity").status in {200, 204}
+        base = server.base_url
+    assert files_with(root, SECRET)
+    done = run_command("purge", f"{base}{pod.root}f/", "--root", str(root))
+    assert done.returncode == 0, done.stderr
+    assert files_with(root, SECRET)
+    done = run_command("purge", f"{base}{pod.root}other.txt", "--root", str(root))
+    assert done.returncode == 0, done.stderr
+    assert "still exists" in done.stdout + done.stderr
+    assert files_with(root, SECRET) == []
+    assert run_command("purge", "https://elsewhere.example/a", "--root", str(root)).returncode != 0
+    assert run_command("check", "--root", str(root)).returncode == 0
+
+
+async def test_a_removal_that_was_interrupted_is_done_by_the_next_sweep(
+    start: Start, clock: FakeClock, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = await start(clock=clock)
+    large = "y" * 200_000
+    for name in range(5):
+        assert (await server.alice.put(f"/alice/{name}", large, "text/plain")).status == 201
+        assert (await server.alice.delete(f"/alice/{name}")).status in {200, 204, 205}
+    blobs = settings.root / "blobs"
+    monkeypatch.setattr(keeping, "BATCH", 2)
+    clock.advance(31 * 24 * 3600)
+    store = SqliteStore(settings.root)
+    await store.open()
+    try:
+        services = Services(settings, clock)
+        services.store = store
+        retention = Retention(30 * DAY_MS, 30 * DAY_MS)
+        keeper = Keeper(services.records, services.capacity.quotas, retention)
+        commit, calls = RecordStore.commit, 0
+
+        async def fail_later(self: RecordStore, *given: object, **more: object) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == 2:
+                raise StorageError("killed")
+            await commit(self, *given, **more)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(RecordStore, "commit", fail_later)
+        with pytest.raises(StorageError):
+            await keeper.sweep()
+        assert len(await store.fetch("SELECT 1 FROM former_states WHERE deleted = %s", 1)) == 3
+        await keeper.sweep()
+        assert await store.fetch("SELECT 1 FROM former_states WHERE deleted = %s", 1) == []
+        await store.sweep(now_ms=clock.now_ms())
+        assert files_with(blobs, "yyyy") == []
+    finally:
+        await store.close()
