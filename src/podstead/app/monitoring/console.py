@@ -16,13 +16,7 @@ from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.mail_queue import MailQueue
 from podstead.notifications.channels import ChannelHandler, DeliveryFailures
 from podstead.storage.record_store import RecordStore
-from podstead.web.console.server import (
-    Finding,
-    Health,
-    MailHealth,
-    SettingGroup,
-    ShownSetting,
-)
+from podstead.web.console.server import Finding, Health, MailHealth, SettingGroup, ShownSetting
 
 _BAD: Final = (Severity.WARNING, Severity.PROBLEM)
 
