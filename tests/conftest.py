@@ -51,8 +51,14 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 2
 
 
+def pytest_collectstart() -> None:
+    """While tests are collected, hardly anything is garbage."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """What was collected stays until the end: no collection of garbage looks at it again."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

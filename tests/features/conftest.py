@@ -11,6 +11,7 @@ from tests.support.http_fixtures import (
     settings,
     start,
     store,
+    usual_roots,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "settings",
     "start",
     "store",
+    "usual_roots",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -84,7 +85,7 @@ class Start(Protocol):
 def running(
     settings: Settings, *, clock: Clock | None = None, randomness: Randomness | None = None
 ) -> _Running:
-    passwords = Argon2Passwords(CHEAP) if settings.idp else None
+    passwords = Argon2Passwords(CHEAP)
     return _Running(
         build_application(settings, clock=clock, randomness=randomness, passwords=passwords)
     )
@@ -104,9 +105,21 @@ class _Running:
         await self._application.lifespan.stop()
 
 
-async def with_two_pods(application: Application, *, host: str = "localhost:3000") -> Server:
+Owners = Mapping[str, Mapping[str, str]]
+"""What the owners of the two pods got with them, by name."""
+
+
+async def new_pods(application: Application, *, host: str = "localhost:3000") -> Owners:
     public = Client(application, host=host)
-    owners = {name: await _new_pod(public, name) for name in ("alice", "bob")}
+    return {name: await _new_pod(public, name) for name in ("alice", "bob")}
+
+
+async def with_two_pods(
+    application: Application, owners: Owners | None = None, *, host: str = "localhost:3000"
+) -> Server:
+    """The application with new pods, or with those that the owners have."""
+    public = Client(application, host=host)
+    owners = owners or await new_pods(application, host=host)
     return Server(
         application=application,
         public=public,

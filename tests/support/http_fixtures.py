@@ -10,25 +10,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.storage.blobs.s3_location import parse_s3_location
-from podstead.storage.keys import KeyFiles
-from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
-from tests.support.application import (
-    BASE,
-    Server,
-    Start,
-    running,
-    with_two_pods,
-)
+from tests.support.application import Server, Start, running, with_two_pods
 from tests.support.clock import FakeClock
 from tests.support.engine_choice import CHOICE
 from tests.support.peer import Peer
 from tests.support.seaweedfs import bodies_of
 from tests.support.signing_keys import KeyPairs, generated_once
+from tests.support.usual_roots import UsualRoots, usual_settings
 
 
 @pytest.fixture
@@ -41,7 +33,7 @@ def clock() -> FakeClock:
 def settings(tmp_path: Path) -> Settings:
     root = tmp_path / "root"
     bodies = parse_s3_location(bodies_of(root)) if CHOICE.with_s3 else None
-    return Settings(root=root, bodies=bodies, base_url=BASE, pod_creations_per_hour=0, workers=1)
+    return usual_settings(root, bodies=bodies)
 
 
 @pytest.fixture
@@ -61,16 +53,21 @@ def keys_of_this_test(key_pairs: KeyPairs) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def usual_roots(tmp_path_factory: pytest.TempPathFactory) -> UsualRoots:
+    return UsualRoots.make(tmp_path_factory.mktemp("roots"))
+
+
 @pytest.fixture
-async def start(settings: Settings) -> AsyncIterator[Start]:
+async def start(settings: Settings, usual_roots: UsualRoots) -> AsyncIterator[Start]:
     async with AsyncExitStack() as stack:
 
         async def start_with(*, clock: Clock | None = None, **changes: Any) -> Server:  # noqa: ANN401
             changed = settings.with_values(**changes)
-            layout = prepare_root(changed.root)
-            ensure_token_key(KeyFiles(layout.keys))
+            owners = usual_roots.copy(changed, clock, changes)
             application = await stack.enter_async_context(running(changed, clock=clock))
-            return await with_two_pods(application, host=urlsplit(changed.base_url).netloc)
+            host = urlsplit(changed.base_url).netloc
+            return await with_two_pods(application, owners, host=host)
 
         yield start_with
 
