@@ -8,12 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.channel_types import (
-    EVENT_SOURCE,
-    GATEWAY,
-    STREAMING_HTTP,
-    WEB_SOCKET,
-)
+from podstead.notifications.channel_types import EVENT_SOURCE, GATEWAY, STREAMING_HTTP, WEB_SOCKET
 from podstead.notifications.channels import ChannelHandler, ChannelLimits, Channels
 from podstead.notifications.deliveries import Delivering
 from podstead.notifications.history import History

@@ -41,15 +41,7 @@ from podstead.web.sharing.requests import AskPage, RequestsPage, WhyPage
 from podstead.web.sharing.share_page import SectionNames, SharePage, SharingSection
 from podstead.web.sharing.shared import SharedPage
 from podstead.web.sharing.views import Names, NamesByReader
-from podstead.web.sign_in.pages import (
-    ClientDocument,
-    ComponentsPage,
-    ExternalProviderPage,
-    FirstPage,
-    LanguageChoice,
-    SignInPage,
-    TermsPage,
-)
+from podstead.web.sign_in import pages
 from podstead.web.sign_in.people import PeopleByExternalSession, PeopleByPodToken, PodSessions
 
 if TYPE_CHECKING:
@@ -98,8 +90,8 @@ class PodPages:
                 *self._sign_in_pages(),
                 *self._sharing_pages(),
                 *self._account_pages(),
-                ComponentsPage(site),
-                TermsPage(
+                pages.ComponentsPage(site),
+                pages.TermsPage(
                     site,
                     services.settings.terms_text,
                     is_markdown(services.settings),
@@ -107,7 +99,7 @@ class PodPages:
                 ),
                 *(page for each in services.features for page in each.pages),
             ),
-            *plain_routes(ClientDocument(services.own_client)),
+            *plain_routes(pages.ClientDocument(services.own_client)),
         )
         provider = services.provider_here
         at_this_origin = (*routes, *(provider.pages.routes if provider else ()))
@@ -120,7 +112,7 @@ class PodPages:
         """The first page of the server."""
         settings, is_here = self._services.settings, self._services.provider_here is not None
         issuer = settings.issuer if settings.idp else None
-        page = FirstPage(self.site, __version__, issuer, "" if is_here else issuer or "")
+        page = pages.FirstPage(self.site, __version__, issuer, "" if is_here else issuer or "")
         return self.site.guard.endpoint(page.get)
 
     @cached_property
@@ -172,17 +164,17 @@ class PodPages:
     def _sign_in_pages(self) -> tuple[object, ...]:
         services, settings = self._services, self._services.settings
         return (
-            SignInPage(
+            pages.SignInPage(
                 self.site,
                 self._people_by_token.sign_in if settings.simple_tokens else None,
                 None if services.provider_here is None else addresses.LOGIN,
                 services.invalid_credentials,
                 settings.issuer if settings.idp_base_url else None,
             ),
-            ExternalProviderPage(
+            pages.ExternalProviderPage(
                 self.site, external_sign_ins(services), self._people_from_elsewhere
             ),
-            LanguageChoice(self.site),
+            pages.LanguageChoice(self.site),
         )
 
     @cached_property

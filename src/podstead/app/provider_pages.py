@@ -15,18 +15,12 @@ from podstead.idp.email_verification import EmailVerification
 from podstead.idp.mail_queue import MailQueue
 from podstead.idp.sessions import PodExports
 from podstead.resources.exporting.archive import PodDownloads
+from podstead.web.account import collections
 from podstead.web.account.account_pages import (
     AccountPages,
     ExportPages,
     IssuerPages,
     OwnAccountPages,
-)
-from podstead.web.account.collections import (
-    Collection,
-    CredentialCollection,
-    GrantCollection,
-    PodTokenCollection,
-    SessionCollection,
 )
 from podstead.web.account.security_page import SecurityPage
 from podstead.web.console.accounts import AccountPage, AccountsPage
@@ -166,21 +160,23 @@ class ProviderPages:
         return EmailVerification(self._provider.records, self._provider.audit)
 
     @cached_property
-    def _collections(self) -> Sequence[Collection[Any]]:
+    def _collections(self) -> Sequence[collections.Collection[Any]]:
         """What belongs to an account and is listed and removed."""
         site, provider, audit = self.site, self._provider, self._provider.audit
         return (
             *(found for each in self._services.features for found in each.account_collections),
-            CredentialCollection(site, self._accounts.credentials, self._services.consent),
-            PodTokenCollection(
+            collections.CredentialCollection(
+                site, self._accounts.credentials, self._services.consent
+            ),
+            collections.PodTokenCollection(
                 site,
                 provider.pod_tokens,
                 provider.records,
                 token_policy(self._settings),
                 self._services.consent,
             ),
-            GrantCollection(site, provider.connected_clients, audit),
-            SessionCollection(site, provider.sessions, audit),
+            collections.GrantCollection(site, provider.connected_clients, audit),
+            collections.SessionCollection(site, provider.sessions, audit),
         )
 
     @cached_property

@@ -25,12 +25,7 @@ from podstead.authn.resource_tokens import AccessTokenVerifier
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
-from podstead.core.identity import (
-    AuthenticationMethod,
-    Identity,
-    IdentityRefinement,
-    refined,
-)
+from podstead.core.identity import AuthenticationMethod, Identity, IdentityRefinement, refined
 from podstead.core.value import Value
 from podstead.storage.protocol import Store
 

@@ -13,16 +13,9 @@ from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import urljoin
 
 from podstead.authn.claims import same_issuer
+from podstead.core import errors
 from podstead.core.caches import BoundedCache, ExpiringCache
 from podstead.core.clock import Clock
-from podstead.core.errors import (
-    BadRequest,
-    BodyTooLarge,
-    OutboundError,
-    OwnDocument,
-    RemoteUnavailable,
-    RequestRefused,
-)
 from podstead.core.identifiers import ResourcePath, parse_path, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity, IdentityRefinement, refined
 from podstead.core.media_types import HTML, JSON_LD
@@ -77,7 +70,7 @@ class LocalWebIds:
         path = web_id[len(self.base_url) :].partition("#")[0].partition("?")[0]
         try:
             return parse_path(path.encode())
-        except (BadRequest, UnicodeEncodeError):
+        except (errors.BadRequest, UnicodeEncodeError):
             return None
 
 
@@ -211,7 +204,7 @@ class WebIdDocuments(Generic[T]):
             raise UnusableDocument(_DISABLED)
         try:
             return await self._stored.current(name, path)
-        except (BodyTooLarge, ChangingTooFast) as error:
+        except (errors.BodyTooLarge, ChangingTooFast) as error:
             raise UnusableDocument from error
 
     async def _interpret(self, name: str, metadata: Metadata, content: bytes) -> T:
@@ -229,11 +222,11 @@ class WebIdDocuments(Generic[T]):
             raise UnusableDocument
         try:
             document = await sources.foreign.fetch(_url_of(name), Purpose.WEB_ID)
-        except OwnDocument as error:
+        except errors.OwnDocument as error:
             raise UnusableDocument(_MISNAMED) from error
-        except RemoteUnavailable:
+        except errors.RemoteUnavailable:
             raise
-        except OutboundError as error:
+        except errors.OutboundError as error:
             raise UnusableDocument from error
         try:
             if document.media_type == HTML:
@@ -268,9 +261,9 @@ class WebIdDocuments(Generic[T]):
     async def _parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
         try:
             graph = await self._sources.parse(content, content_type, base_iri)
-        except RemoteUnavailable:  # one of its JSON-LD contexts
+        except errors.RemoteUnavailable:  # one of its JSON-LD contexts
             raise
-        except (RequestRefused, OutboundError) as error:
+        except (errors.RequestRefused, errors.OutboundError) as error:
             raise UnusableDocument from error
         if _exceeds(len(graph), self._limits.max_triples):
             raise UnusableDocument
@@ -302,7 +295,7 @@ FAILED_S: Final = 3600
 MAX_FAILED: Final = 4096
 
 
-class TooManyLookups(RemoteUnavailable):
+class TooManyLookups(errors.RemoteUnavailable):
     """The client has caused too many look-ups recently."""
 
     def __init__(self, retry_after_s: int) -> None:

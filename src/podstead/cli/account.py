@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from podstead.cli.output import (
-    confirm,
-    names_argument,
-    parsed,
-    read_password,
-    table_lines,
-    time_text,
-)
+from podstead.cli import output
 from podstead.cli.running import Output, in_root, on_root, on_settings
 from podstead.config import Settings
 from podstead.config.value_types import BASE_URL
@@ -51,7 +44,7 @@ def create_account(
     The command prompts for the password. If standard input is not a terminal, its first line is the
     password.
     """
-    password = read_password(confirmed=True)
+    password = output.read_password(confirmed=True)
 
     async def create(root: DataRoot) -> Output:
         accounts = root.provider.accounts
@@ -78,9 +71,10 @@ async def list_accounts(root: DataRoot) -> Output:
     """List all accounts, sorted by pod: pod, e-mail address, time of creation, state."""
     accounts = sorted([each async for each in root.accounts.each()], key=lambda it: it.pod.lower())
     rows = [
-        (each.pod, each.email or "-", time_text(each.created_s), _state(each)) for each in accounts
+        (each.pod, each.email or "-", output.time_text(each.created_s), _state(each))
+        for each in accounts
     ]
-    table = table_lines(("POD", "E-MAIL", "CREATED", "STATE"), rows)
+    table = output.table_lines(("POD", "E-MAIL", "CREATED", "STATE"), rows)
     return Output([_as_json(each) for each in accounts], table)
 
 
@@ -94,7 +88,7 @@ def password(settings: Settings, name: str) -> Output:
     password. The owner must authorize applications again.
     """
     in_root(settings, lambda root: root.accounts.find(name))  # before anything is typed
-    chosen = read_password(confirmed=True)
+    chosen = output.read_password(confirmed=True)
 
     async def change(root: DataRoot) -> Output:
         account_id = (await root.accounts.find(name)).value.account_id
@@ -147,7 +141,7 @@ def _add_change(name: str, short_help: str, done: str, description: str) -> None
     """Add the command that carries out an action for each of the accounts it is given."""
 
     @account.command(name, short_help=short_help, help=description)
-    @names_argument
+    @output.names_argument
     @on_root()
     async def command(root: DataRoot, names: Sequence[str]) -> Output:
         found = [await root.accounts.find(each) for each in names]  # a wrong one changes nothing
@@ -177,7 +171,7 @@ async def sign_in_link(root: DataRoot, name: str) -> Output:
 
 
 @account.command("delete", short_help="Delete accounts and their pods.")
-@names_argument
+@output.names_argument
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @on_settings()
 def delete_account(settings: Settings, names: Sequence[str], *, yes: bool) -> Output:
@@ -193,7 +187,7 @@ def delete_account(settings: Settings, names: Sequence[str], *, yes: bool) -> Ou
     found = in_root(settings, find)
     if not yes:
         for name, each in found.items():
-            confirm(
+            output.confirm(
                 f"Permanently delete the account {name} and everything in its pod '{each.pod}'?"
             )
 
@@ -262,7 +256,7 @@ def change_issuer(settings: Settings, url: str) -> Output:
     from the new one until each owner has signed in and restored the statement on the page Security.
     Owners must also connect their applications again.
     """
-    issuer = parsed(BASE_URL, url, "URL")
+    issuer = output.parsed(BASE_URL, url, "URL")
 
     async def change(root: DataRoot) -> Output:
         before = root.issuer
@@ -290,7 +284,7 @@ def _as_json(account: Account) -> dict[str, object]:
         "pod": account.pod,
         "web_id": account.web_id,
         "email": account.email or None,
-        "created": time_text(account.created_s),
+        "created": output.time_text(account.created_s),
         "disabled": account.disabled,
         "operator": account.operator,
     }

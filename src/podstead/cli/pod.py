@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from podstead.cli import output
 from podstead.cli.options import options_named, root_options
-from podstead.cli.output import (
-    bytes_text,
-    confirm,
-    json_option,
-    names_argument,
-    table_lines,
-    time_text,
-)
 from podstead.cli.running import Note, Output, in_root, on_root, on_settings, with_progress
 from podstead.config import Settings
 from podstead.config.value_types import size_in_bytes
@@ -51,7 +44,7 @@ async def list_pods(root: DataRoot, *, without_account: bool) -> Output:
     listed = await root.pods.list()
     pods = [each for each in listed if not (without_account and each.has_account)]
     head = ("POD", "OWNER", "CREATED", "SIZE", "LAST USE", "ACCOUNT")
-    return Output([_as_json(each) for each in pods], table_lines(head, map(_row, pods)))
+    return Output([_as_json(each) for each in pods], output.table_lines(head, map(_row, pods)))
 
 
 def _as_json(listed: ListedPod) -> dict[str, object]:
@@ -59,18 +52,18 @@ def _as_json(listed: ListedPod) -> dict[str, object]:
     return {
         "name": record.name,
         "owner": record.owner,
-        "created": time_text(record.created_ms // 1000),
+        "created": output.time_text(record.created_ms // 1000),
         "has_account": listed.has_account,
         "unfinished_import": listed.is_unfinished,
         "used_bytes": listed.used_bytes,
-        "last_use": None if listed.last_use_s is None else time_text(listed.last_use_s),
+        "last_use": None if listed.last_use_s is None else output.time_text(listed.last_use_s),
         "quota_bytes": record.quota_bytes,
     }
 
 
 @pod.command("create", short_help="Create a pod without an account.")
 @click.argument("name")
-@on_settings(json_option, root_options, _token_options)
+@on_settings(output.json_option, root_options, _token_options)
 def create(settings: Settings, name: str) -> Output:
     """Create the pod NAME without an account, and print a token for its owner if simple tokens are
     on. 'podstead account create' creates a pod with an account."""
@@ -82,7 +75,7 @@ def create(settings: Settings, name: str) -> Output:
 
 
 @pod.command("size", short_help="Count what is in pods.")
-@names_argument
+@output.names_argument
 @on_root()
 async def size(root: DataRoot, names: Sequence[str]) -> Output:
     """Count what is in each pod NAME, and what its quota is charged for it."""
@@ -124,7 +117,7 @@ def rename(settings: Settings, name: str, new_name: str, *, yes: bool) -> Output
     from podstead.app.operator.administration import rename_pod
 
     if not yes:
-        confirm(f"Rename the pod '{name}' and change the WebID of its owner?")
+        output.confirm(f"Rename the pod '{name}' and change the WebID of its owner?")
     renamed = with_progress(lambda progress: rename_pod(settings, name, new_name, on_step=progress))
     done = (
         f"Renamed the pod to {renamed.url}, with {renamed.resources:,} resources; URLs were "
@@ -136,7 +129,7 @@ def rename(settings: Settings, name: str, new_name: str, *, yes: bool) -> Output
 
 
 @pod.command("delete", short_help="Delete pods.")
-@names_argument
+@output.names_argument
 @click.option("--with-account", is_flag=True, help="Delete their accounts, too.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @on_settings()
@@ -158,7 +151,7 @@ def delete_pods(
         names = in_root(settings, find)
     if not yes:
         for name in names:
-            confirm(f"Permanently delete the pod '{name}' and everything in it?")
+            output.confirm(f"Permanently delete the pod '{name}' and everything in it?")
 
     async def delete(root: DataRoot) -> None:
         for name in names:
@@ -176,7 +169,7 @@ def delete_pods(
 
 
 @pod.command("quota", short_help="Set the quota of pods.")
-@names_argument
+@output.names_argument
 @click.argument("size", metavar="SIZE|none|default")
 @on_settings()
 def set_quota(settings: Settings, names: Sequence[str], size: str) -> Output:
@@ -287,8 +280,8 @@ def _row(listed: ListedPod) -> tuple[str, ...]:
     return (
         record.name,
         record.owner,
-        time_text(record.created_ms // 1000),
-        bytes_text(listed.used_bytes),
-        "-" if listed.last_use_s is None else time_text(listed.last_use_s),
+        output.time_text(record.created_ms // 1000),
+        output.bytes_text(listed.used_bytes),
+        "-" if listed.last_use_s is None else output.time_text(listed.last_use_s),
         "import unfinished" if listed.is_unfinished else "yes" if listed.has_account else "no",
     )

@@ -14,13 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podstead.config.rules import (
-    check_provider_url,
-    check_together,
-    with_base_url,
-    with_terms_text,
-    with_token_secrets,
-)
+from podstead.config import rules
 from podstead.config.settings import Settings, settings_table
 from podstead.config.table import VARIABLE_PREFIX, Row, Sources
 from podstead.core.errors import StartRefused
@@ -88,12 +82,12 @@ def read_settings(
             values[row.field] = _parse(row, given)
             set_by.append((row.field, given.label))
     settings = Settings().with_values(**values, set_by=tuple(set_by))
-    check_together(settings)
-    settings = with_base_url(settings)
-    check_provider_url(settings)
+    rules.check_together(settings)
+    settings = rules.with_base_url(settings)
+    rules.check_provider_url(settings)
     for feature in features():
         feature.check_settings(settings)
-    return with_token_secrets(with_terms_text(settings))
+    return rules.with_token_secrets(rules.with_terms_text(settings))
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:

@@ -14,15 +14,7 @@ import msgspec
 
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.identifiers import ResourcePath
-from podstead.idp.account_creation import (
-    NO_FURTHER_RECORDS,
-    AccountWrite,
-    FurtherRecords,
-    NewAccount,
-    PodPlanner,
-    commit_creation,
-    records_of_new,
-)
+from podstead.idp import account_creation
 from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.email_verification import queued_verification
@@ -78,7 +70,7 @@ class Accounts:
     """
 
     records: RecordStore
-    pods: PodPlanner
+    pods: account_creation.PodPlanner
     passwords: PasswordHasher
     audit: Audit
     verifies_emails: bool = False
@@ -93,11 +85,11 @@ class Accounts:
         password: object,
         needs_email: bool = True,
         source: RequestSource = OPERATOR,
-        joined: Callable[[Account], FurtherRecords] | None = None,
+        joined: Callable[[Account], account_creation.FurtherRecords] | None = None,
         admitted: Admission | None = None,
         terms_hash: str = "",
         operator: bool = False,
-    ) -> NewAccount:
+    ) -> account_creation.NewAccount:
         """Create an account and its pod, whole or not at all (A-90, A-94). An ``operator`` may use
         the console. ``admitted`` is the invitation, if the person needs one, and ``terms_hash``
         that of the terms that they have accepted.
@@ -121,8 +113,8 @@ class Accounts:
             terms_hash=terms_hash,
             language=source.language,
         )
-        records, preconditions = records_of_new(account)
-        further = NO_FURTHER_RECORDS if joined is None else joined(account)
+        records, preconditions = account_creation.records_of_new(account)
+        further = account_creation.NO_FURTHER_RECORDS if joined is None else joined(account)
         write = msgspec.structs.replace(
             pod.write,
             preconditions=(*pod.write.preconditions, *preconditions, *further.preconditions),
@@ -133,9 +125,9 @@ class Accounts:
                 *await self._verification(account, source),
             ),
         )
-        creation = AccountWrite(account, write, self.pods.name_taken(), further)
+        creation = account_creation.AccountWrite(account, write, self.pods.name_taken(), further)
         await self._commit_new(creation, admitted)
-        return NewAccount(account, pod.pod_uri)
+        return account_creation.NewAccount(account, pod.pod_uri)
 
     async def create_for_pod(self, name: str, *, email: str | None, password: str) -> Account:
         """Create an account for a pod that was created without one.
@@ -150,7 +142,7 @@ class Accounts:
             raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
         password_hash = await self.passwords.hash(chosen, network=OPERATOR.network)
         account = self._new(pod.name, pod.owner, address, password_hash)
-        records, preconditions = records_of_new(account)
+        records, preconditions = account_creation.records_of_new(account)
         write = Write(
             version=self.records.new_version(),
             at_ms=self.records.now_ms(),
@@ -158,7 +150,7 @@ class Accounts:
             records=tuple(records),
         )
         has_one = Conflict(IdpCodes.POD_HAS_ACCOUNT, name=pod.name)
-        await self._commit_new(AccountWrite(account, write, has_one))
+        await self._commit_new(account_creation.AccountWrite(account, write, has_one))
         return account
 
     # --- finding ------------------------------------------------------------------------------
@@ -376,8 +368,10 @@ class Accounts:
             if await self.records.read(EMAILS, key) is not None:
                 raise EmailTaken
 
-    async def _commit_new(self, creation: AccountWrite, admitted: Admission | None = None) -> None:
-        invitation_id = await commit_creation(self.records, creation, admitted)
+    async def _commit_new(
+        self, creation: account_creation.AccountWrite, admitted: Admission | None = None
+    ) -> None:
+        invitation_id = await account_creation.commit_creation(self.records, creation, admitted)
         account = creation.account
         facts = {"pod": account.pod} | ({"invitation": invitation_id} if invitation_id else {})
         self.audit.note(AuditEvent.ACCOUNT_CREATED, account_id=account.account_id, **facts)

@@ -23,13 +23,7 @@ from podstead.idp.client_metadata import (
 )
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.codes import IdpCodes
-from podstead.idp.grants import (
-    Consents,
-    Grants,
-    Stage,
-    new_interaction,
-    stage_of,
-)
+from podstead.idp.grants import Consents, Grants, Stage, new_interaction, stage_of
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.oauth.authorization import (
     RefusedRequest,

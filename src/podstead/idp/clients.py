@@ -18,13 +18,7 @@ from podstead.core.errors import OutboundError, Overloaded, RemoteUnavailable, R
 from podstead.core.media_types import JSON, JSON_LD
 from podstead.core.request_context import requester
 from podstead.core.vocab import OIDC
-from podstead.idp.client_metadata import (
-    UnusableMetadata,
-    client_of,
-    is_document_url,
-    read_client_document,
-    read_metadata,
-)
+from podstead.idp import client_metadata
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import CLIENTS, Client
 from podstead.jose.tokens import InvalidJose, Json, read_object
@@ -157,13 +151,13 @@ class ClientDirectory:
     async def register(self, sent: Json, *, network: str) -> RegisteredClient:
         """Register a client (RFC 7591), for a request from ``network``. If there are too many, the
         oldest unused registration is removed. Raises UnusableMetadata."""
-        metadata = read_metadata(sent, allow_http=self._allow_http)
+        metadata = client_metadata.read_metadata(sent, allow_http=self._allow_http)
         now_ms = self._records.now_ms()
         secret = None
         if metadata.auth_method != "none":
             secret = self._records.randomness.token_hex(_SECRET_BYTES)
         registration_token = self._records.randomness.token_hex(_SECRET_BYTES)
-        client = client_of(
+        client = client_metadata.client_of(
             metadata,
             client_id=self._records.randomness.token_hex(_ID_BYTES),
             registered=True,
@@ -244,7 +238,9 @@ class ClientDirectory:
     def _is_document(self, client_id: str) -> bool:
         plain = client_id.startswith("http://")
         return (
-            is_document_url(client_id) and "#" not in client_id and (self._allow_http or not plain)
+            client_metadata.is_document_url(client_id)
+            and "#" not in client_id
+            and (self._allow_http or not plain)
         )
 
     async def _described(self, client_id: str) -> Client | None:
@@ -258,7 +254,7 @@ class ClientDirectory:
             origin = await self._documents.origin_of(client_id)
             await self._take_one(origin)
             document = await self._documents.fetch(client_id, Purpose.CLIENT)
-            client = read_client_document(
+            client = client_metadata.read_client_document(
                 await self._members(document, client_id),
                 client_id=client_id,
                 allow_http=self._allow_http,
@@ -269,7 +265,7 @@ class ClientDirectory:
             until_ms = now_ms + min(error.retry_after_s, NO_DOCUMENT_S) * 1000
             self._known.put(client_id, _KnownDocument(None, until_ms, is_missing=True))
             raise ClientUnavailable(error.retry_after_s) from error
-        except (UnusableMetadata, OutboundError, RequestRefused, InvalidJose):
+        except (client_metadata.UnusableMetadata, OutboundError, RequestRefused, InvalidJose):
             client = None
         lasts_s = NO_DOCUMENT_S if client is None else DOCUMENT_S
         self._known.put(client_id, _KnownDocument(client, now_ms + lasts_s * 1000))

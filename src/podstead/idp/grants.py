@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Final, TypeVar
 
 from podstead.core.identity import IDENTITY_SCOPE
+from podstead.idp import records
 from podstead.idp.client_metadata import (
     OFFLINE,
     OPENID,
@@ -17,20 +18,6 @@ from podstead.idp.client_metadata import (
     permissions,
     redirect_host,
     registered_redirect,
-)
-from podstead.idp.records import (
-    CODES,
-    CONSENTS,
-    GRANTS,
-    Account,
-    AuthorizationCode,
-    AuthorizationRequest,
-    BrowserSession,
-    Client,
-    Consent,
-    Grant,
-    Interaction,
-    revoked,
 )
 from podstead.idp.token_issuing import GRANT_S
 from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
@@ -56,17 +43,17 @@ class Stage(Enum):
 
 
 def new_interaction(
-    request: AuthorizationRequest,
-    session: BrowserSession | None,
+    request: records.AuthorizationRequest,
+    session: records.BrowserSession | None,
     *,
     had_session: bool = False,
     browser_hash: str,
     now_s: int,
-) -> Interaction:
+) -> records.Interaction:
     """The interaction of a new request, already signed in if the session is sufficient for it.
     ``had_session`` means that the browser is signed in, possibly to an account that was not asked
     for."""
-    interaction = Interaction(
+    interaction = records.Interaction(
         request=request,
         browser_hash=browser_hash,
         began_s=now_s,
@@ -76,7 +63,7 @@ def new_interaction(
         return interaction
     if request.max_age_s is not None and now_s - session.authenticated_s > request.max_age_s:
         return interaction
-    return Interaction(
+    return records.Interaction(
         request=request,
         browser_hash=browser_hash,
         began_s=now_s,
@@ -88,7 +75,7 @@ def new_interaction(
     )
 
 
-def stage_of(interaction: Interaction, consent: Consent | None) -> Stage:
+def stage_of(interaction: records.Interaction, consent: records.Consent | None) -> Stage:
     """The next stage; ``consent`` is what the account has allowed this client before."""
     if interaction.account_id is None:
         return Stage.SIGN_IN
@@ -103,7 +90,7 @@ def stage_of(interaction: Interaction, consent: Consent | None) -> Stage:
     return Stage.CONSENT
 
 
-def signing_in_consents(interaction: Interaction) -> bool:
+def signing_in_consents(interaction: records.Interaction) -> bool:
     """Whether signing in on the page that names the client and what it asks for is consent.
 
     It is if the person came without a session, so that the client could not choose this page
@@ -119,7 +106,9 @@ def signing_in_consents(interaction: Interaction) -> bool:
     )
 
 
-def granted_scopes(interaction: Interaction, consent: Consent | None) -> tuple[str, ...]:
+def granted_scopes(
+    interaction: records.Interaction, consent: records.Consent | None
+) -> tuple[str, ...]:
     """The scopes that a finished interaction grants. Lasting access requires that a page asked for
     it, now or before (A-56). Changes of identity require that the person ticked the box on the last
     page that had it."""
@@ -138,7 +127,7 @@ def granted_scopes(interaction: Interaction, consent: Consent | None) -> tuple[s
 
 
 def remembered_scopes(
-    interaction: Interaction, consent: Consent | None, granted: tuple[str, ...]
+    interaction: records.Interaction, consent: records.Consent | None, granted: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The scopes that a consent contains from now on: those allowed before, and those allowed now.
     A person who sees the box for changes of identity and leaves it empty withdraws an earlier
@@ -149,7 +138,7 @@ def remembered_scopes(
     return tuple(dict.fromkeys((*kept, *permissions(granted))))
 
 
-def _covers(consent: Consent | None, request: AuthorizationRequest) -> bool:
+def _covers(consent: records.Consent | None, request: records.AuthorizationRequest) -> bool:
     asked = {scope for scope in permissions(request.scopes) if scope != OFFLINE}
     return consent is not None and asked.issubset(consent.scopes)
 
@@ -171,39 +160,39 @@ class Consents:
         self._records = records
 
     async def find(
-        self, account_id: str | None, client: Client, redirect_uri: str
-    ) -> Consent | None:
+        self, account_id: str | None, client: records.Client, redirect_uri: str
+    ) -> records.Consent | None:
         """The consent of an account for a client at a redirect URI."""
         if account_id is None:
             return None
         key = _key(account_id, client, redirect_uri)
-        stored = await self._records.read(CONSENTS, key)
+        stored = await self._records.read(records.CONSENTS, key)
         return None if stored is None else stored.value
 
     async def changes(
-        self, account_id: str, client: Client, redirect_uri: str, consent: Consent
+        self, account_id: str, client: records.Client, redirect_uri: str, consent: records.Consent
     ) -> list[Record]:
         """The records that store the consent and remove those that exceed the limit."""
         key = _key(account_id, client, redirect_uri)
-        stored = await self._records.of_owner(CONSENTS, account_id, limit=2 * MAX_CONSENTS)
+        stored = await self._records.of_owner(records.CONSENTS, account_id, limit=2 * MAX_CONSENTS)
         others = sorted((each for each in stored if each.key != key), key=_last_used_s)
         surplus = others[: max(0, len(others) + 1 - MAX_CONSENTS)]
         return [
-            CONSENTS.put(key, consent, owner=account_id),
-            *(CONSENTS.drop(each.key) for each in surplus),
+            records.CONSENTS.put(key, consent, owner=account_id),
+            *(records.CONSENTS.drop(each.key) for each in surplus),
         ]
 
 
-def last_used_s(consents: Sequence[Consent]) -> int:
+def last_used_s(consents: Sequence[records.Consent]) -> int:
     """When the most recently used of them was used."""
     return max((max(each.last_used_s, each.given_s) for each in consents), default=0)
 
 
-def _last_used_s(stored: Versioned[Consent]) -> int:
+def _last_used_s(stored: Versioned[records.Consent]) -> int:
     return last_used_s([stored.value])
 
 
-def _key(account_id: str, client: Client, redirect_uri: str) -> str:
+def _key(account_id: str, client: records.Client, redirect_uri: str) -> str:
     registered = registered_redirect(redirect_uri, client) or redirect_uri
     named = f"{account_id}\n{client.client_id}\n{registered}"
     return hashlib.sha256(named.encode()).hexdigest()
@@ -230,9 +219,9 @@ class Grants:
 
     async def issued(
         self,
-        interaction: Interaction,
-        client: Client,
-        account: Account,
+        interaction: records.Interaction,
+        client: records.Client,
+        account: records.Account,
         *,
         session_id: str,
         code: str,
@@ -244,7 +233,7 @@ class Grants:
         now_ms = self._records.now_ms()
         now_s = now_ms // 1000
         scopes = granted_scopes(interaction, before)
-        grant = Grant(
+        grant = records.Grant(
             grant_id=self._records.randomness.token_hex(_ID_BYTES),
             account_id=owner,
             web_id=account.web_id,
@@ -260,7 +249,7 @@ class Grants:
             sign_in_method=interaction.sign_in_method,
         )
         lasts_s = GRANT_S if "offline_access" in scopes else SHORT_GRANT_S
-        consent = Consent(
+        consent = records.Consent(
             client_id=client.client_id,
             client_name=client.client_name,
             redirect_host=redirect_host(request.redirect_uri),
@@ -269,7 +258,7 @@ class Grants:
             redirect_uri=request.redirect_uri,
             last_used_s=now_s,
         )
-        issued_code = AuthorizationCode(
+        issued_code = records.AuthorizationCode(
             grant_id=grant.grant_id,
             client_id=client.client_id,
             redirect_uri=request.redirect_uri,
@@ -279,8 +268,12 @@ class Grants:
         )
         code_expires_ms = now_ms + USED_CODE_S * 1000
         return [
-            GRANTS.put(grant.grant_id, grant, owner=owner, expires_ms=now_ms + lasts_s * 1000),
-            CODES.put(secret_key(code), issued_code, owner=owner, expires_ms=code_expires_ms),
+            records.GRANTS.put(
+                grant.grant_id, grant, owner=owner, expires_ms=now_ms + lasts_s * 1000
+            ),
+            records.CODES.put(
+                secret_key(code), issued_code, owner=owner, expires_ms=code_expires_ms
+            ),
             *await self._consents.changes(owner, client, request.redirect_uri, consent),
             *await self._surplus(owner),
         ]
@@ -288,9 +281,11 @@ class Grants:
     async def _surplus(self, account_id: str) -> list[Record]:
         """The grants to remove so that an account has at most :data:`MAX_GRANTS`: an application
         may get one every time its page is loaded."""
-        grants = await self._records.of_owner(GRANTS, account_id, limit=2 * MAX_GRANTS)
+        grants = await self._records.of_owner(records.GRANTS, account_id, limit=2 * MAX_GRANTS)
         oldest = sorted(grants, key=lambda each: each.value.last_used_s)
-        return [GRANTS.drop(each.key) for each in oldest[: max(0, len(grants) + 1 - MAX_GRANTS)]]
+        return [
+            records.GRANTS.drop(each.key) for each in oldest[: max(0, len(grants) + 1 - MAX_GRANTS)]
+        ]
 
 
 # Lists the applications that may act for a person, and disconnects them (A-56, A-86).
@@ -367,21 +362,23 @@ class ConnectedClients:
 
     async def _read(
         self, account_id: str
-    ) -> tuple[Sequence[Versioned[Consent]], Sequence[Versioned[Grant]]]:
-        consents = await self._records.of_owner(CONSENTS, account_id)
-        grants = await self._records.of_owner(GRANTS, account_id)
+    ) -> tuple[Sequence[Versioned[records.Consent]], Sequence[Versioned[records.Grant]]]:
+        consents = await self._records.of_owner(records.CONSENTS, account_id)
+        grants = await self._records.of_owner(records.GRANTS, account_id)
         return consents, [each for each in grants if not each.value.revoked]
 
 
 def _ending(
-    result: Result, consents: Sequence[Versioned[Consent]], grants: Sequence[Versioned[Grant]]
+    result: Result,
+    consents: Sequence[Versioned[records.Consent]],
+    grants: Sequence[Versioned[records.Grant]],
 ) -> Changes[Result]:
     """The changes that end consents and grants."""
     return Changes(
         result,
         [
-            *(CONSENTS.drop(each.key) for each in consents),
-            *(GRANTS.replace(each, revoked(each.value)) for each in grants),
+            *(records.CONSENTS.drop(each.key) for each in consents),
+            *(records.GRANTS.replace(each, records.revoked(each.value)) for each in grants),
         ],
         [*(each.unchanged for each in consents), *(each.unchanged for each in grants)],
     )
@@ -393,14 +390,14 @@ def id_of(client_id: str) -> str:
 
 
 def _client_ids(
-    consents: Sequence[Versioned[Consent]], grants: Sequence[Versioned[Grant]]
+    consents: Sequence[Versioned[records.Consent]], grants: Sequence[Versioned[records.Grant]]
 ) -> Sequence[str]:
     named = [each.value.client_id for each in consents]
     return tuple(dict.fromkeys(named + [each.value.client_id for each in grants]))
 
 
 def _connected_client(
-    client_id: str, given: Sequence[Consent], going_on: Sequence[Grant]
+    client_id: str, given: Sequence[records.Consent], going_on: Sequence[records.Grant]
 ) -> ConnectedClient:
     names = [each.client_name for each in given] + [each.client_name for each in going_on]
     asked = [each.scopes for each in given] + [each.scopes for each in going_on]

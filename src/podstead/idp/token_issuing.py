@@ -15,38 +15,13 @@ from podstead.core.clock import Clock, Randomness
 from podstead.core.identity import IDENTITY_SCOPE
 from podstead.core.media_types import SPARQL_UPDATE
 from podstead.core.vocab import SOLID_OIDC_ISSUER
+from podstead.idp import client_metadata, records
 from podstead.idp.accounts import issue_time_s
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.client_metadata import (
-    AUTH_METHODS,
-    GRANT_TYPES,
-    IDENTITY_ALGORITHMS,
-    SCOPES,
-    is_document_url,
-    speaks_for_web_id,
-)
 from podstead.idp.keys import ProviderKeys, ProviderKeySet
 from podstead.idp.oauth.authorization import PROMPTS, RESPONSE_MODES
 from podstead.idp.oauth.token import Subject, TokenSet
-from podstead.idp.records import (
-    ACCOUNTS,
-    CLIENTS,
-    CREDENTIALS,
-    GRANTS,
-    REFRESH_TOKENS,
-    REVOKED_TOKENS,
-    Account,
-    Client,
-    RefreshToken,
-)
-from podstead.jose.tokens import (
-    SIGNATURE_ALGORITHMS,
-    InvalidJose,
-    Json,
-    PublicKey,
-    SigningAlgorithm,
-    SigningKeyPair,
-)
+from podstead.jose import tokens
 from podstead.rdf.graph import Graph, Iri
 from podstead.storage.protocol import EntryRegistry
 from podstead.storage.record_store import secret_key
@@ -72,7 +47,7 @@ def userinfo_url(issuer: str) -> str:
 
 def provider_description(
     issuer: str, *, registration_open: bool, further: Mapping[str, object] = MappingProxyType({})
-) -> Json:
+) -> tokens.Json:
     """The discovery document of the provider ``issuer``; ``registration_open`` if people may create
     accounts, and ``further`` are members of features."""
     prompts = PROMPTS - {"none"} if registration_open else PROMPTS - {"none", "create"}
@@ -86,10 +61,10 @@ def provider_description(
         "introspection_endpoint": issuer + INTROSPECTION_PATH,
         "revocation_endpoint": issuer + REVOCATION_PATH,
         "end_session_endpoint": issuer + END_SESSION_PATH,
-        "scopes_supported": list(SCOPES),
+        "scopes_supported": list(client_metadata.SCOPES),
         "response_types_supported": ["code"],
         "response_modes_supported": list(RESPONSE_MODES),
-        "grant_types_supported": list(GRANT_TYPES),
+        "grant_types_supported": list(client_metadata.GRANT_TYPES),
         "subject_types_supported": ["public"],
         "claims_supported": [
             "sub",
@@ -105,12 +80,12 @@ def provider_description(
             "email",
             "email_verified",
         ],
-        "id_token_signing_alg_values_supported": list(IDENTITY_ALGORITHMS),
-        "token_endpoint_auth_methods_supported": list(AUTH_METHODS),
-        "introspection_endpoint_auth_methods_supported": list(AUTH_METHODS[:2]),
-        "revocation_endpoint_auth_methods_supported": list(AUTH_METHODS),
+        "id_token_signing_alg_values_supported": list(client_metadata.IDENTITY_ALGORITHMS),
+        "token_endpoint_auth_methods_supported": list(client_metadata.AUTH_METHODS),
+        "introspection_endpoint_auth_methods_supported": list(client_metadata.AUTH_METHODS[:2]),
+        "revocation_endpoint_auth_methods_supported": list(client_metadata.AUTH_METHODS),
         "code_challenge_methods_supported": ["S256"],
-        "dpop_signing_alg_values_supported": list(SIGNATURE_ALGORITHMS),
+        "dpop_signing_alg_values_supported": list(tokens.SIGNATURE_ALGORITHMS),
         "authorization_response_iss_parameter_supported": True,
         "prompt_values_supported": ["none", *sorted(prompts)],
         "claims_parameter_supported": False,
@@ -141,7 +116,7 @@ class TokenIssuer:
     randomness: Randomness
     now_s: int
 
-    def mint(self, subject: Subject, *, client: Client, with_refresh: bool) -> TokenSet:
+    def mint(self, subject: Subject, *, client: records.Client, with_refresh: bool) -> TokenSet:
         """The members of a token response, and the record of its refresh token."""
         access_token = self.access_token(subject)
         body: dict[str, object] = {
@@ -158,9 +133,9 @@ class TokenIssuer:
         secret = self.randomness.token_hex(SECRET_BYTES)
         body["refresh_token"] = secret
         expires_s = min(self.now_s + REFRESH_TOKEN_S, subject.grant.began_s + GRANT_S)
-        record = REFRESH_TOKENS.put(
+        record = records.REFRESH_TOKENS.put(
             secret_key(secret),
-            RefreshToken(
+            records.RefreshToken(
                 grant_id=subject.grant.grant_id,
                 client_id=subject.client_id,
                 scopes=subject.lasting_scopes or subject.scopes,
@@ -187,7 +162,7 @@ class TokenIssuer:
         }
         return self.roster.signer("RS256").sign(_bound(claims, subject), media_type="at+jwt")
 
-    def _id_token(self, subject: Subject, client: Client, access_token: str) -> str:
+    def _id_token(self, subject: Subject, client: records.Client, access_token: str) -> str:
         """The ID token, which tells the client who signed in (A-71)."""
         account, grant = subject.account, subject.grant
         claims: dict[str, object] = {
@@ -211,13 +186,15 @@ class TokenIssuer:
         claims |= personal_claims(account, subject.scopes)
         return self._id_key(client).sign(_bound(claims, subject), media_type="JWT")
 
-    def _id_key(self, client: Client) -> SigningKeyPair:
-        algorithm: SigningAlgorithm = "ES256" if client.identity_algorithm == "ES256" else "RS256"
+    def _id_key(self, client: records.Client) -> tokens.SigningKeyPair:
+        algorithm: tokens.SigningAlgorithm = (
+            "ES256" if client.identity_algorithm == "ES256" else "RS256"
+        )
         return self.roster.signer(algorithm)
 
 
 def _is_solid(subject: Subject) -> bool:
-    return speaks_for_web_id(subject.scopes, bound=subject.jkt is not None)
+    return client_metadata.speaks_for_web_id(subject.scopes, bound=subject.jkt is not None)
 
 
 def _access_of(subject: Subject, *, otherwise: str) -> dict[str, object]:
@@ -237,7 +214,7 @@ def token_source(subject: Subject) -> str:
     return "d"
 
 
-def personal_claims(account: Account, scopes: Sequence[str]) -> dict[str, object]:
+def personal_claims(account: records.Account, scopes: Sequence[str]) -> dict[str, object]:
     """The claims about a person that the scopes request (A-72)."""
     claims: dict[str, object] = {}
     if "profile" in scopes:
@@ -306,7 +283,7 @@ class IssuerRestoration:
         self._profiles = profiles
         self._audit = audit
 
-    async def restore(self, account: Account) -> None:
+    async def restore(self, account: records.Account) -> None:
         """Add the provider to the profile of an account, besides other providers that it names.
 
         Raises RequestRefused if the owner may not change the profile, ServerTrouble.
@@ -338,7 +315,7 @@ class OwnTokens:
     profile_issuer: ProfileIssuer
     clock: Clock
 
-    async def key(self, key_id: str | None) -> PublicKey | None:
+    async def key(self, key_id: str | None) -> tokens.PublicKey | None:
         known = (await self.keys.current()).verifier(key_id)
         if known is None:
             known = (await self.keys.current(look_again=True)).verifier(key_id)
@@ -347,25 +324,25 @@ class OwnTokens:
     async def check(self, claims: TokenClaims) -> None:
         account = await self.check_identity(claims)
         if account.web_id != claims.web_id:
-            raise InvalidJose("The token's account may not act for its WebID")
+            raise tokens.InvalidJose("The token's account may not act for its WebID")
         try:
             named = await self.profile_issuer.is_named_by(account.web_id)
         except UnusableDocument as error:
-            raise InvalidJose(str(error)) from error
+            raise tokens.InvalidJose(str(error)) from error
         if not named:
-            raise InvalidJose(_NOT_NAMED)
+            raise tokens.InvalidJose(_NOT_NAMED)
 
-    async def check_identity(self, claims: CommonClaims) -> Account:
+    async def check_identity(self, claims: CommonClaims) -> records.Account:
         """The account of a token, which may only say who signed in. Raises InvalidJose unless the
         token is still valid."""
         now_ms = self.clock.now_ms()
-        account = await ACCOUNTS.read(self.store, claims.subject or "", now_ms=now_ms)
+        account = await records.ACCOUNTS.read(self.store, claims.subject or "", now_ms=now_ms)
         if account is None or account.value.disabled:
-            raise InvalidJose("The token's account may not act for its WebID")
+            raise tokens.InvalidJose("The token's account may not act for its WebID")
         if claims.issued_s < account.value.valid_after_s:
-            raise InvalidJose("The token is revoked")
+            raise tokens.InvalidJose("The token is revoked")
         if claims.token_id is None or not await self._is_valid(claims.token_id, now_ms):
-            raise InvalidJose("The token is revoked")
+            raise tokens.InvalidJose("The token is revoked")
         return account.value
 
     def may_state_identity(self, claims: TokenClaims) -> bool:
@@ -375,25 +352,25 @@ class OwnTokens:
         return kind in ("c", "d") or IDENTITY_SCOPE in claims.scopes
 
     async def _is_valid(self, token_id: str, now_ms: int) -> bool:
-        if await REVOKED_TOKENS.read(self.store, token_id, now_ms=now_ms) is not None:
+        if await records.REVOKED_TOKENS.read(self.store, token_id, now_ms=now_ms) is not None:
             return False
         kind, source = _source_of(token_id)
         if kind == "g":
-            grant = await GRANTS.read(self.store, source, now_ms=now_ms)
+            grant = await records.GRANTS.read(self.store, source, now_ms=now_ms)
             if grant is None or grant.value.revoked:
                 return False
             return await self._has_client(grant.value.client_id, now_ms)
         if kind == "c":
-            return await CREDENTIALS.read(self.store, source, now_ms=now_ms) is not None
+            return await records.CREDENTIALS.read(self.store, source, now_ms=now_ms) is not None
         return kind == "d"
 
     async def _has_client(self, client_id: str, now_ms: int) -> bool:
         """Whether the client is still registered. It may have removed itself (RFC 7592 section
         2.3), or have been removed to make room for others. A registration in use outlives its
         grants."""
-        if is_document_url(client_id):
+        if client_metadata.is_document_url(client_id):
             return True
-        return await CLIENTS.read(self.store, client_id, now_ms=now_ms) is not None
+        return await records.CLIENTS.read(self.store, client_id, now_ms=now_ms) is not None
 
 
 def _source_of(token_id: str) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from podstead.authn.claims import (
     read_common_claims,
     same_issuer,
 )
+from podstead.idp import token_issuing
 from podstead.idp.audit import Audit
 from podstead.idp.authorizations import AuthorizationExtension
 from podstead.idp.client_metadata import PresentedClient, UnreadableClient, presented_client
@@ -40,20 +41,7 @@ from podstead.idp.records import (
     RevokedToken,
     revoked,
 )
-from podstead.idp.token_issuing import (
-    ACCESS_TOKEN_S,
-    OwnTokens,
-    TokenIssuer,
-    personal_claims,
-    userinfo_url,
-)
-from podstead.jose.tokens import (
-    CompactToken,
-    InvalidJose,
-    claim_text,
-    read_token,
-    verify_signature,
-)
+from podstead.jose.tokens import CompactToken, InvalidJose, claim_text, read_token, verify_signature
 from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
 
 
@@ -84,7 +72,9 @@ class TokenService:
         async def compute() -> Changes[tuple[TokenExchange, OAuthAnswer]]:
             now_s = self.records.now_s()
             randomness = self.records.randomness
-            mint = TokenIssuer(self.issuer, await self.keys.current(), randomness, now_s)
+            mint = token_issuing.TokenIssuer(
+                self.issuer, await self.keys.current(), randomness, now_s
+            )
             facts = await self._facts(form, presented)
             request = TokenRequest(form, presented or _by_token(facts), jkt, now_s)
             exchange = TokenExchange(request, facts, mint)
@@ -188,7 +178,7 @@ class _AccessToken:
 class TokenStatus:
     """Looks up and revokes tokens of this provider."""
 
-    own: OwnTokens
+    own: token_issuing.OwnTokens
     records: RecordStore
     allow_loopback: bool
     extension: AuthorizationExtension | None = None
@@ -258,7 +248,7 @@ class TokenStatus:
         stated: dict[str, object] = {"sub": subject}
         if "webid" in token.claims:
             stated["webid"] = account.value.web_id
-        return stated | personal_claims(account.value, scopes)
+        return stated | token_issuing.personal_claims(account.value, scopes)
 
     async def identity_claims(self, text: str) -> CommonClaims | None:
         """The claims of a valid token of this provider whose audience is the userinfo endpoint;
@@ -276,7 +266,7 @@ class TokenStatus:
             token_id,
             RevokedToken(now_ms // 1000),
             # Kept for as long as the token would be accepted, with allowance for clock skew.
-            expires_ms=now_ms + 2 * ACCESS_TOKEN_S * 1000,
+            expires_ms=now_ms + 2 * token_issuing.ACCESS_TOKEN_S * 1000,
         )
         await self.records.commit([record])
 
@@ -292,7 +282,7 @@ class TokenStatus:
                 return None
             verify_signature(token, key)
             if self._is_for_userinfo(token):
-                audience = userinfo_url(self.own.issuer)
+                audience = token_issuing.userinfo_url(self.own.issuer)
                 common = read_common_claims(token, audience=audience, now_s=now_s)
                 await self.own.check_identity(common)
                 return _AccessToken(token, common)
@@ -306,7 +296,7 @@ class TokenStatus:
         return _AccessToken(token, claims)
 
     def _is_for_userinfo(self, token: CompactToken) -> bool:
-        return token.claims.get("aud") == userinfo_url(self.own.issuer)
+        return token.claims.get("aud") == token_issuing.userinfo_url(self.own.issuer)
 
     async def _refresh_token(self, text: str) -> Versioned[RefreshToken] | None:
         return await self.records.read(REFRESH_TOKENS, secret_key(text))

@@ -14,14 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.caches import memoize_short_keys
-from podstead.jose.tokens import (
-    InvalidJose,
-    PublicKeyCache,
-    claim_number,
-    claim_text,
-    read_token,
-    verify_signature,
-)
+from podstead.jose import tokens
 
 MAX_PROOF_CHARACTERS: Final = 4096
 PAST_S: Final = 300
@@ -64,7 +57,7 @@ def check_proof(
     request: ProofContext,
     *,
     now_s: int,
-    keys: PublicKeyCache,
+    keys: tokens.PublicKeyCache,
     require_ath: bool = False,
 ) -> DpopProof:
     """Check the value of a ``DPoP`` header in every respect except replay.
@@ -72,38 +65,40 @@ def check_proof(
     ``require_ath`` refuses a proof without the hash of the access token. Some clients omit it
     (A-105), so otherwise it is compared only if present. Raises InvalidJose.
     """
-    token = read_token(text, max_characters=MAX_PROOF_CHARACTERS)
+    token = tokens.read_token(text, max_characters=MAX_PROOF_CHARACTERS)
     jwk = token.header.get("jwk")
     if token.header.get("typ") != "dpop+jwt" or not isinstance(jwk, dict):
-        raise InvalidJose("Invalid DPoP proof")
+        raise tokens.InvalidJose("Invalid DPoP proof")
     claims = token.claims
     _check_request(claims, request)
-    issued_s = claim_number(claims, "iat")
+    issued_s = tokens.claim_number(claims, "iat")
     if issued_s is None or not now_s - PAST_S <= issued_s <= now_s + FUTURE_S:
-        raise InvalidJose("DPoP proof is too old or from the future")
-    proof_id = claim_text(claims, "jti")
+        raise tokens.InvalidJose("DPoP proof is too old or from the future")
+    proof_id = tokens.claim_text(claims, "jti")
     if proof_id is None or len(proof_id) not in PROOF_ID_CHARACTERS:
-        raise InvalidJose("DPoP proof lacks a jti")
+        raise tokens.InvalidJose("DPoP proof lacks a jti")
     _check_access_token(claims.get("ath"), request.access_token, require=require_ath)
     key = keys.import_key(jwk)
-    verify_signature(token, key)
+    tokens.verify_signature(token, key)
     use_key = hashlib.sha256(f"{key.thumbprint}|{proof_id}".encode()).digest()
     usable_until_s = int(issued_s) + PAST_S + 1
-    return DpopProof(key.thumbprint, use_key, usable_until_s, claim_text(claims, "nonce"))
+    return DpopProof(key.thumbprint, use_key, usable_until_s, tokens.claim_text(claims, "nonce"))
 
 
 def unverified_nonce(text: str) -> str | None:
     """The nonce of a proof without verifying the proof. Raises InvalidJose."""
-    return claim_text(read_token(text, max_characters=MAX_PROOF_CHARACTERS).claims, "nonce")
+    return tokens.claim_text(
+        tokens.read_token(text, max_characters=MAX_PROOF_CHARACTERS).claims, "nonce"
+    )
 
 
 def _check_request(claims: dict[str, object], request: ProofContext) -> None:
-    method, url = claim_text(claims, "htm"), claim_text(claims, "htu")
+    method, url = tokens.claim_text(claims, "htm"), tokens.claim_text(claims, "htu")
     if method is None or method.upper() != request.method:
-        raise InvalidJose("DPoP proof is for another method")
+        raise tokens.InvalidJose("DPoP proof is for another method")
     proven = None if url is None else normalized_htu(url)
     if proven is None or proven != normalized_htu(request.url):
-        raise InvalidJose("DPoP proof is for another URL")
+        raise tokens.InvalidJose("DPoP proof is for another URL")
 
 
 def _check_access_token(ath: object, access_token: str | None, *, require: bool) -> None:
@@ -111,9 +106,9 @@ def _check_access_token(ath: object, access_token: str | None, *, require: bool)
         return
     expected = _hash(access_token or "")
     if access_token is None or not isinstance(ath, str) or not ath.isascii():
-        raise InvalidJose("DPoP proof is for another access token")
+        raise tokens.InvalidJose("DPoP proof is for another access token")
     if not hmac.compare_digest(ath.rstrip("="), expected):
-        raise InvalidJose("DPoP proof is for another access token")
+        raise tokens.InvalidJose("DPoP proof is for another access token")
 
 
 def _hash(text: str) -> str:

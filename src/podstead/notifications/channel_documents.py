@@ -18,30 +18,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from podstead.core import vocab
 from podstead.core.date_times import read_time, write_time
 from podstead.core.errors import Unprocessable
 from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.core.media_types import JSON_LD, TURTLE, choose
-from podstead.core.vocab import (
-    NOTIFICATION_CONTEXTS,
-    NOTIFY,
-    NOTIFY_ACCEPT,
-    NOTIFY_CHANNEL_TYPE,
-    NOTIFY_END_AT,
-    NOTIFY_FEATURE,
-    NOTIFY_RATE,
-    NOTIFY_RECEIVE_FROM,
-    NOTIFY_SEND_TO,
-    NOTIFY_SENDER,
-    NOTIFY_START_AT,
-    NOTIFY_STATE,
-    NOTIFY_SUBSCRIPTION,
-    NOTIFY_TOPIC,
-    RDF_TYPE,
-    RDFS_COMMENT,
-    XSD_DATE_TIME,
-    XSD_DURATION,
-)
 from podstead.notifications.channel_types import (
     ChannelFeature,
     ChannelType,
@@ -59,8 +40,14 @@ MAX_ANONYMOUS_LIFETIME_MS: Final = 24 * 3600 * 1000
 """The maximum lifetime of a channel of the public."""
 MAX_STATE_CHARACTERS: Final = 1024
 
-_BASIC: Final = (RDF_TYPE, NOTIFY_TOPIC)
-_FEATURES: Final = (NOTIFY_START_AT, NOTIFY_END_AT, NOTIFY_STATE, NOTIFY_RATE, NOTIFY_ACCEPT)
+_BASIC: Final = (vocab.RDF_TYPE, vocab.NOTIFY_TOPIC)
+_FEATURES: Final = (
+    vocab.NOTIFY_START_AT,
+    vocab.NOTIFY_END_AT,
+    vocab.NOTIFY_STATE,
+    vocab.NOTIFY_RATE,
+    vocab.NOTIFY_ACCEPT,
+)
 
 _Value = TypeVar("_Value")
 
@@ -103,14 +90,14 @@ def read_channel_request(graph: Graph, *, expected: ChannelType, base_url: str) 
     """
     wanted = _wanted(graph)
     _check_type(wanted, expected)
-    known = {*_BASIC, *_FEATURES, *((NOTIFY_SEND_TO,) if expected.is_pushed else ())}
+    known = {*_BASIC, *_FEATURES, *((vocab.NOTIFY_SEND_TO,) if expected.is_pushed else ())}
     for predicate in wanted:
         if predicate.value not in known:
             raise Unprocessable(f"A channel of this type does not support <{predicate.value}>")
-    topic = _one(wanted, NOTIFY_TOPIC, _iri)
+    topic = _one(wanted, vocab.NOTIFY_TOPIC, _iri)
     if topic is None:
         raise Unprocessable("The topic of the channel is missing: it must be the URL of a resource")
-    send_to = _one(wanted, NOTIFY_SEND_TO, _iri)
+    send_to = _one(wanted, vocab.NOTIFY_SEND_TO, _iri)
     if expected.is_pushed and send_to is None:
         raise Unprocessable(
             "A channel of this type must have a sendTo: the URL to send messages to"
@@ -118,11 +105,11 @@ def read_channel_request(graph: Graph, *, expected: ChannelType, base_url: str) 
     return ChannelRequest(
         channel_type=expected,
         topic=topic_path(topic, base_url=base_url),
-        media_type=_one(wanted, NOTIFY_ACCEPT, _media_type) or JSON_LD,
-        start_ms=_one(wanted, NOTIFY_START_AT, _time),
-        end_ms=_one(wanted, NOTIFY_END_AT, _time),
-        rate_ms=_one(wanted, NOTIFY_RATE, _rate),
-        state=_one(wanted, NOTIFY_STATE, _state),
+        media_type=_one(wanted, vocab.NOTIFY_ACCEPT, _media_type) or JSON_LD,
+        start_ms=_one(wanted, vocab.NOTIFY_START_AT, _time),
+        end_ms=_one(wanted, vocab.NOTIFY_END_AT, _time),
+        rate_ms=_one(wanted, vocab.NOTIFY_RATE, _rate),
+        state=_one(wanted, vocab.NOTIFY_STATE, _state),
         send_to=send_to,
     )
 
@@ -147,7 +134,7 @@ def _wanted(graph: Graph) -> Description:
 
 
 def _check_type(wanted: Description, expected: ChannelType) -> None:
-    types = [each for each in wanted.get(Iri(RDF_TYPE), ()) if isinstance(each, Iri)]
+    types = [each for each in wanted.get(Iri(vocab.RDF_TYPE), ()) if isinstance(each, Iri)]
     if [channel_type_name(each.value) for each in types] != [expected.name]:
         raise Unprocessable(f"The type of a channel from this service must be {expected.name}")
 
@@ -217,14 +204,14 @@ def _media_type(value: Object) -> str:
 Json = dict[str, object]
 """A JSON object."""
 
-PREFIXES: Final[Mapping[str, str]] = MappingProxyType({"notify": NOTIFY})
+PREFIXES: Final[Mapping[str, str]] = MappingProxyType({"notify": vocab.NOTIFY})
 DESCRIPTION_TERMS: Final[Mapping[str, object]] = MappingProxyType(
     {
         "id": "@id",
         "type": "@type",
-        "subscription": {"@id": NOTIFY_SUBSCRIPTION, "@type": "@id"},
-        "channelType": {"@id": NOTIFY_CHANNEL_TYPE, "@type": "@id"},
-        "feature": {"@id": NOTIFY_FEATURE, "@type": "@id"},
+        "subscription": {"@id": vocab.NOTIFY_SUBSCRIPTION, "@type": "@id"},
+        "channelType": {"@id": vocab.NOTIFY_CHANNEL_TYPE, "@type": "@id"},
+        "feature": {"@id": vocab.NOTIFY_FEATURE, "@type": "@id"},
     }
 )
 """The part of the protocol's context that a description of services needs and contains."""
@@ -261,7 +248,7 @@ def service_description(channel_type: ChannelType, *, base_url: str) -> Descript
     """The subscription service for channels of a type (NP, Subscription Service Data Model)."""
     return DescriptionDocument(
         Graph(_service_triples(channel_type, base_url)),
-        {"@context": [NOTIFICATION_CONTEXTS[0]], **_service_json(channel_type, base_url)},
+        {"@context": [vocab.NOTIFICATION_CONTEXTS[0]], **_service_json(channel_type, base_url)},
     )
 
 
@@ -270,7 +257,7 @@ def services_of_storage(types: Iterable[ChannelType], *, root_url: str, base_url
     types = tuple(types)
     storage = Iri(root_url)
     said: list[Triple] = [
-        (storage, Iri(NOTIFY_SUBSCRIPTION), Iri(base_url + each.service)) for each in types
+        (storage, Iri(vocab.NOTIFY_SUBSCRIPTION), Iri(base_url + each.service)) for each in types
     ]
     for each in types:
         said += _service_triples(each, base_url)
@@ -285,43 +272,49 @@ def services_json(types: Iterable[ChannelType], *, base_url: str) -> list[Json]:
 def channel_description(channel: DescribedChannel) -> DescriptionDocument:
     """A channel (NP, Notification Channel Data Model; N-9)."""
     subject = Iri(channel.url)
-    said: list[Triple] = [(subject, Iri(RDF_TYPE), Iri(channel.channel_type.iri))]
+    said: list[Triple] = [(subject, Iri(vocab.RDF_TYPE), Iri(channel.channel_type.iri))]
     json: Json = {
-        "@context": [NOTIFICATION_CONTEXTS[0]],
+        "@context": [vocab.NOTIFICATION_CONTEXTS[0]],
         "id": channel.url,
         "type": channel.channel_type.iri,
     }
     for predicate, value in _properties(channel):
         said.append((subject, Iri(predicate), value))
-        json[predicate.removeprefix(NOTIFY)] = value.value
+        json[predicate.removeprefix(vocab.NOTIFY)] = value.value
     return DescriptionDocument(Graph(said), json)
 
 
 def _properties(channel: DescribedChannel) -> Iterable[tuple[str, Iri | Literal]]:
-    yield NOTIFY_TOPIC, Iri(channel.topic_url)
+    yield vocab.NOTIFY_TOPIC, Iri(channel.topic_url)
     for predicate, url in (
-        (NOTIFY_RECEIVE_FROM, channel.receive_from),
-        (NOTIFY_SEND_TO, channel.send_to),
-        (NOTIFY_SENDER, channel.sender),
+        (vocab.NOTIFY_RECEIVE_FROM, channel.receive_from),
+        (vocab.NOTIFY_SEND_TO, channel.send_to),
+        (vocab.NOTIFY_SENDER, channel.sender),
     ):
         if url is not None:
             yield predicate, Iri(url)
-    for predicate, at_ms in ((NOTIFY_START_AT, channel.start_ms), (NOTIFY_END_AT, channel.end_ms)):
+    for predicate, at_ms in (
+        (vocab.NOTIFY_START_AT, channel.start_ms),
+        (vocab.NOTIFY_END_AT, channel.end_ms),
+    ):
         if at_ms is not None:
-            yield predicate, Literal(write_time(at_ms), datatype=Iri(XSD_DATE_TIME))
+            yield predicate, Literal(write_time(at_ms), datatype=Iri(vocab.XSD_DATE_TIME))
     if channel.rate_ms is not None:
-        yield NOTIFY_RATE, Literal(write_duration(channel.rate_ms), datatype=Iri(XSD_DURATION))
+        yield (
+            vocab.NOTIFY_RATE,
+            Literal(write_duration(channel.rate_ms), datatype=Iri(vocab.XSD_DURATION)),
+        )
     if channel.state is not None:
-        yield NOTIFY_STATE, Literal(channel.state)
-    yield NOTIFY_ACCEPT, Literal(channel.media_type)
+        yield vocab.NOTIFY_STATE, Literal(channel.state)
+    yield vocab.NOTIFY_ACCEPT, Literal(channel.media_type)
     if channel.comment is not None:
-        yield RDFS_COMMENT, Literal(channel.comment)
+        yield vocab.RDFS_COMMENT, Literal(channel.comment)
 
 
 def _service_triples(channel_type: ChannelType, base_url: str) -> list[Triple]:
     service = Iri(base_url + channel_type.service)
-    offered: list[tuple[str, Object]] = [(NOTIFY_CHANNEL_TYPE, Iri(channel_type.iri))]
-    offered += [(NOTIFY_FEATURE, Iri(feature.iri)) for feature in ChannelFeature]
+    offered: list[tuple[str, Object]] = [(vocab.NOTIFY_CHANNEL_TYPE, Iri(channel_type.iri))]
+    offered += [(vocab.NOTIFY_FEATURE, Iri(feature.iri)) for feature in ChannelFeature]
     return [(service, Iri(predicate), value) for predicate, value in offered]
 
 

@@ -13,14 +13,7 @@ from dataclasses import dataclass
 
 from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.deliveries import (
-    EndReason,
-    QueueClosed,
-    SubscriberQueue,
-    Throttle,
-    Watch,
-    WatchEnded,
-)
+from podstead.notifications import deliveries
 from podstead.notifications.history import History, HistoryLost
 from podstead.notifications.hub import Hub
 from podstead.notifications.messages import Notification
@@ -63,7 +56,7 @@ class CaughtUp:
 class Ended:
     """Nothing follows. ``ending`` is ``None`` if the channel has ended as agreed."""
 
-    ending: EndReason | None
+    ending: deliveries.EndReason | None
 
 
 Heard = Notification | Quiet | Lost | CaughtUp | Ended
@@ -75,7 +68,7 @@ class Listening:
     def __init__(
         self,
         terms: Terms,
-        watch: Watch,
+        watch: deliveries.Watch,
         *,
         history: History,
         clock: Clock,
@@ -90,7 +83,7 @@ class Listening:
         self._clock = clock
         self._heartbeat_s = heartbeat_s
         self._after = after
-        self._pace = Throttle(terms.rate_ms)
+        self._pace = deliveries.Throttle(terms.rate_ms)
 
     async def heard(self) -> AsyncGenerator[Heard, None]:
         """Everything in order, an Ended last. Can be iterated once."""
@@ -166,9 +159,9 @@ class Listening:
                 item = await self._queue.next()
         except TimeoutError:
             return otherwise
-        except QueueClosed as closed:
+        except deliveries.QueueClosed as closed:
             return Ended(closed.ending)
-        if isinstance(item, WatchEnded):
+        if isinstance(item, deliveries.WatchEnded):
             return Ended(item.ending)
         return item if isinstance(item, Notification) else None
 
@@ -194,13 +187,17 @@ class Listeners:
         self._heartbeat_s = heartbeat_s
 
     async def listen(
-        self, terms: Terms, *, queue: SubscriberQueue | None = None, after: int | None = None
+        self,
+        terms: Terms,
+        *,
+        queue: deliveries.SubscriberQueue | None = None,
+        after: int | None = None,
     ) -> Listening:
         """Begin to listen, after the change ``after`` if it is given, otherwise from now on.
 
         Raises NotAuthenticated and AccessDenied if the subscriber may not read the topic.
         """
-        queue = queue or SubscriberQueue()
+        queue = queue or deliveries.SubscriberQueue()
         watch = await self._hub.watch(terms.topic, terms.subscriber, queue)
         return Listening(
             terms,

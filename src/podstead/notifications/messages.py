@@ -22,29 +22,10 @@ from typing import Final
 
 import msgspec
 
+from podstead.core import identifiers, vocab
 from podstead.core.caches import BoundedCache
 from podstead.core.date_times import write_time
-from podstead.core.identifiers import (
-    ROOT,
-    ResourcePath,
-    auxiliary_kind,
-    description_of,
-    is_container,
-    parent_container,
-    storage_root,
-)
 from podstead.core.media_types import JSON_LD
-from podstead.core.vocab import (
-    AS,
-    AS_CONTEXT,
-    AS_OBJECT,
-    AS_PUBLISHED,
-    AS_TARGET,
-    NOTIFICATION_CONTEXTS,
-    NOTIFY_STATE,
-    RDF_TYPE,
-    XSD_DATE_TIME,
-)
 from podstead.rdf.codecs import Document, serialize
 from podstead.rdf.graph import Dataset, Graph, Iri, Literal, Triple
 from podstead.storage import records
@@ -76,10 +57,10 @@ class Notification:
 
     sequence: int
     write: Version
-    topic: ResourcePath
+    topic: identifiers.ResourcePath
     activity: Activity
-    object: ResourcePath
-    target: ResourcePath | None
+    object: identifiers.ResourcePath
+    target: identifiers.ResourcePath | None
     at_ms: int
     state: str | None = None
 
@@ -106,8 +87,8 @@ def notifications_of(logged: LoggedChange) -> tuple[Notification, ...]:
     """The notifications of one change, at most one for each topic."""
     path, activity = logged.change.path, logged.change.activity
     notifications = [_notification(logged, path, _OF_RESOURCE[activity], path)]
-    if is_container(path):
-        description = description_of(path)
+    if identifiers.is_container(path):
+        description = identifiers.description_of(path)
         notifications.append(
             _notification(logged, description, _OF_RESOURCE[activity], description)
         )
@@ -117,23 +98,26 @@ def notifications_of(logged: LoggedChange) -> tuple[Notification, ...]:
     return tuple(notifications)
 
 
-def topics_of(path: ResourcePath) -> tuple[ResourcePath, ...]:
+def topics_of(path: identifiers.ResourcePath) -> tuple[identifiers.ResourcePath, ...]:
     """Every topic that a change of ``path`` may concern."""
-    topics = (path, description_of(path)) if is_container(path) else (path,)
+    topics = (path, identifiers.description_of(path)) if identifiers.is_container(path) else (path,)
     container = listing_container(path)
     return topics if container is None else (*topics, container)
 
 
-def listing_container(path: ResourcePath) -> ResourcePath | None:
+def listing_container(path: identifiers.ResourcePath) -> identifiers.ResourcePath | None:
     """The container that lists a path; ``None`` for auxiliary resources and storage roots."""
-    if auxiliary_kind(path) is not None or storage_root(path) == path:
+    if identifiers.auxiliary_kind(path) is not None or identifiers.storage_root(path) == path:
         return None
-    container = parent_container(path)
-    return None if container == ROOT else container
+    container = identifiers.parent_container(path)
+    return None if container == identifiers.ROOT else container
 
 
 def _notification(
-    logged: LoggedChange, topic: ResourcePath, activity: Activity, subject: ResourcePath
+    logged: LoggedChange,
+    topic: identifiers.ResourcePath,
+    activity: Activity,
+    subject: identifiers.ResourcePath,
 ) -> Notification:
     return Notification(
         sequence=logged.sequence,
@@ -146,13 +130,13 @@ def _notification(
     )
 
 
-MESSAGE_CONTEXTS: Final = (AS_CONTEXT, NOTIFICATION_CONTEXTS[0])
+MESSAGE_CONTEXTS: Final = (vocab.AS_CONTEXT, vocab.NOTIFICATION_CONTEXTS[0])
 MAX_CACHED: Final = 1024
 """How many messages are cached."""
 
 _NAMESPACE: Final = uuid.UUID("7f0c0c8e-0f1b-5a37-9d3b-2d5a6f1f3b52")
 """The name space of the ids of messages (RFC 9562 section 5.5)."""
-_PREFIXES: Final = {"as": AS, "notify": NOTIFY_STATE.rpartition("#")[0] + "#"}
+_PREFIXES: Final = {"as": vocab.AS, "notify": vocab.NOTIFY_STATE.rpartition("#")[0] + "#"}
 
 
 class _Message(msgspec.Struct, omit_defaults=True):
@@ -221,16 +205,16 @@ def turtle_message(notification: Notification, *, base_url: str) -> bytes:
     return serialize(document, "text/turtle")
 
 
-def _graph(notification: Notification, named: Callable[[ResourcePath], Iri]) -> Graph:
+def _graph(notification: Notification, named: Callable[[identifiers.ResourcePath], Iri]) -> Graph:
     message = Iri(message_id(notification))
-    published = Literal(write_time(notification.at_ms), datatype=Iri(XSD_DATE_TIME))
+    published = Literal(write_time(notification.at_ms), datatype=Iri(vocab.XSD_DATE_TIME))
     said: list[Triple] = [
-        (message, Iri(RDF_TYPE), Iri(AS + notification.activity.value)),
-        (message, Iri(AS_OBJECT), named(notification.object)),
-        (message, Iri(AS_PUBLISHED), published),
+        (message, Iri(vocab.RDF_TYPE), Iri(vocab.AS + notification.activity.value)),
+        (message, Iri(vocab.AS_OBJECT), named(notification.object)),
+        (message, Iri(vocab.AS_PUBLISHED), published),
     ]
     if notification.target is not None:
-        said.append((message, Iri(AS_TARGET), named(notification.target)))
+        said.append((message, Iri(vocab.AS_TARGET), named(notification.target)))
     if notification.state is not None:
-        said.append((message, Iri(NOTIFY_STATE), Literal(notification.state)))
+        said.append((message, Iri(vocab.NOTIFY_STATE), Literal(notification.state)))
     return Graph(said)

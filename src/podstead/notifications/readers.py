@@ -16,16 +16,8 @@ from enum import Enum
 from typing import Final
 
 from podstead.authn.web_ids import IdentityStatus
+from podstead.core import identifiers
 from podstead.core.errors import NotAuthenticated
-from podstead.core.identifiers import (
-    ROOT,
-    ResourcePath,
-    acl_of,
-    ancestors,
-    description_of,
-    is_container,
-    subject_of,
-)
 from podstead.core.identity import Identity
 from podstead.notifications.messages import Activity, Notification
 from podstead.storage import records
@@ -54,7 +46,7 @@ class DeletedRules:
     may still have existed.
     """
 
-    rules: Mapping[ResourcePath, DeletedAcl]
+    rules: Mapping[identifiers.ResourcePath, DeletedAcl]
     something_went: bool
     is_certain: bool
 
@@ -65,11 +57,13 @@ async def rules_deleted_since(
     """The rules deleted, as of ``snapshot``, which contains the topic and all containers above
     it."""
     subject = governed(notification.topic).subject
-    rules: dict[ResourcePath, DeletedAcl] = {}
-    gone = {place for place in (subject, *ancestors(subject)) if snapshot[place] is None} - {ROOT}
+    rules: dict[identifiers.ResourcePath, DeletedAcl] = {}
+    gone = {
+        place for place in (subject, *identifiers.ancestors(subject)) if snapshot[place] is None
+    } - {identifiers.ROOT}
     if notification.activity is Activity.DELETE and notification.object in (
         subject,
-        description_of(subject),
+        identifiers.description_of(subject),
     ):
         gone.discard(subject)
     something_went = bool(gone) or notification.activity in _DELETIONS
@@ -78,7 +72,7 @@ async def rules_deleted_since(
             place = row.change.path
             if place in gone and row.change.activity is records.ChangeType.DELETE:
                 gone.discard(place)
-                rules |= await store.deleted_acls(row.version, [acl_of(place)])
+                rules |= await store.deleted_acls(row.version, [identifiers.acl_of(place)])
     if notification.activity in _DELETIONS:
         rules |= await store.deleted_acls(notification.write, acl_paths(subject))
     return DeletedRules(rules, something_went=something_went, is_certain=not gone)
@@ -87,15 +81,17 @@ async def rules_deleted_since(
 class RestoredRules:
     """The store with deleted rules put back in their places."""
 
-    def __init__(self, store: ResourceStore, deleted: Mapping[ResourcePath, DeletedAcl]) -> None:
+    def __init__(
+        self, store: ResourceStore, deleted: Mapping[identifiers.ResourcePath, DeletedAcl]
+    ) -> None:
         self._store = store
         self._deleted = deleted
 
-    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
+    async def read_metadata(self, paths: Iterable[identifiers.ResourcePath]) -> Snapshot:
         wanted = tuple(paths)
         return self.restored(await self._store.read_metadata(wanted), wanted)
 
-    def restored(self, snapshot: Snapshot, paths: Iterable[ResourcePath]) -> Snapshot:
+    def restored(self, snapshot: Snapshot, paths: Iterable[identifiers.ResourcePath]) -> Snapshot:
         """A snapshot of these paths with the rules put back."""
         back = {path: self._deleted[path].metadata for path in paths if path in self._deleted}
         return {**snapshot, **back}
@@ -156,7 +152,7 @@ class TopicView:
         self,
         gate: Gate,
         identity_status: IdentityStatus,
-        topic: ResourcePath,
+        topic: identifiers.ResourcePath,
         snapshot: Snapshot,
         former: DeletedRules,
     ) -> None:
@@ -172,8 +168,8 @@ class TopicView:
     def metadata(self) -> Metadata | None:
         """The metadata of the topic; for the description of a container, those of the container."""
         found = self._snapshot[self._topic]
-        subject = subject_of(self._topic)
-        if found is None and is_container(subject):
+        subject = identifiers.subject_of(self._topic)
+        if found is None and identifiers.is_container(subject):
             return self._snapshot[subject]
         return found
 
@@ -205,7 +201,7 @@ class Readers:
         self._gate = gate
         self._identity_status = identity_status
 
-    async def check(self, topic: ResourcePath, subscriber: Subscriber) -> int | None:
+    async def check(self, topic: identifiers.ResourcePath, subscriber: Subscriber) -> int | None:
         """Check that the subscriber may read the topic (N-30, L-10), whether or not it exists.
 
         Returns when time may change that (Unix milliseconds), ``None`` for never. Raises

@@ -26,19 +26,7 @@ from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import RemoteUnavailable
 from podstead.core.request_context import requester
-from podstead.outbound.errors import (
-    BadStatus,
-    CircuitOpen,
-    Congested,
-    FetchFailed,
-    Refusal,
-    Refused,
-    ServerFailed,
-    TooLarge,
-    TooSlow,
-    Unreachable,
-    WrongType,
-)
+from podstead.outbound import errors
 from podstead.outbound.foreign_documents import (
     Circuit,
     CircuitBreaker,
@@ -79,9 +67,9 @@ class Outcomes:
 def _outcome(failure: BaseException | None) -> str:
     if failure is None:
         return SUCCEEDED
-    if isinstance(failure, Refused):
+    if isinstance(failure, errors.Refused):
         return REFUSED
-    return NOT_SENT if isinstance(failure, CircuitOpen | Congested) else FAILED
+    return NOT_SENT if isinstance(failure, errors.CircuitOpen | errors.Congested) else FAILED
 
 
 # Limits how many fetches run at a time, in total and for each requester and origin (A-191).
@@ -146,7 +134,7 @@ async def _acquire(semaphore: asyncio.Semaphore, deadline_s: float) -> None:
         async with asyncio.timeout_at(deadline_s):
             await semaphore.acquire()
     except TimeoutError as error:
-        raise Congested from error
+        raise errors.Congested from error
 
 
 USER_AGENT = "Podstead"
@@ -168,7 +156,7 @@ _Step = FetchedDocument | Target
 class _Failure:
     """How a fetch failed, and until when the failure is raised again."""
 
-    failure: FetchFailed
+    failure: errors.FetchFailed
     until_ms: int
 
 
@@ -235,13 +223,15 @@ class Fetcher:
         failure = task.exception()
         self.outcomes.note(flight[1].purpose, failure)
         # A fetch that did not contact the origin says nothing about the document.
-        if isinstance(failure, FetchFailed) and not isinstance(failure, CircuitOpen | Congested):
+        if isinstance(failure, errors.FetchFailed) and not isinstance(
+            failure, errors.CircuitOpen | errors.Congested
+        ):
             # A copy has no traceback, which would keep entire bodies in memory.
             until_ms = self._clock.now_ms() + self._failure_memory_ms
             remembered = _Failure(copy.copy(failure), until_ms)
             self._failures.put(flight, remembered, expires_at_ms=until_ms)
 
-    def _remembered(self, failure: _Failure) -> FetchFailed:
+    def _remembered(self, failure: _Failure) -> errors.FetchFailed:
         """A failure to raise again, with the time until the next attempt."""
         again = copy.copy(failure.failure)
         if isinstance(again, RemoteUnavailable):
@@ -251,7 +241,7 @@ class Fetcher:
     def _admit(self, url: str, policy: FetchPolicy) -> Target:
         target = self._guard.admit(url)
         if policy.only_origins is not None and target.origin not in policy.only_origins:
-            raise Refused(Refusal.ORIGIN_NOT_LISTED)
+            raise errors.Refused(errors.Refusal.ORIGIN_NOT_LISTED)
         return target
 
     async def _follow(self, target: Target, policy: FetchPolicy) -> FetchedDocument:
@@ -261,7 +251,7 @@ class Fetcher:
             if isinstance(step, FetchedDocument):
                 return step
             target = step
-        raise Refused(Refusal.REDIRECT)
+        raise errors.Refused(errors.Refusal.REDIRECT)
 
     async def _hop(self, target: Target, policy: FetchPolicy, deadline_s: float) -> _Step:
         circuit = Circuit(policy.purpose, target.origin)
@@ -292,10 +282,10 @@ class Fetcher:
         nothing about the origin."""
         try:
             yield
-        except FetchFailed as failure:
+        except errors.FetchFailed as failure:
             if _is_fault_of_origin(failure):
                 self._circuit.failed(circuit, self._clock.now_ms())
-            elif not isinstance(failure, Refused | Congested):
+            elif not isinstance(failure, errors.Refused | errors.Congested):
                 self._circuit.succeeded(circuit)
             raise
         self._circuit.succeeded(circuit)
@@ -321,12 +311,12 @@ class Fetcher:
     def _redirected(self, origin: Target, response: RemoteResponse, policy: FetchPolicy) -> Target:
         location = response.headers.get("Location")
         if location is None:
-            raise BadStatus(response.status)
+            raise errors.BadStatus(response.status)
         target = self._admit(resolve_reference(origin.url, location), policy)
         if (origin.scheme, target.scheme) == ("https", "http"):
-            raise Refused(Refusal.REDIRECT)
+            raise errors.Refused(errors.Refusal.REDIRECT)
         if target.origin != origin.origin and not policy.cross_origin_redirects:
-            raise Refused(Refusal.REDIRECT)
+            raise errors.Refused(errors.Refusal.REDIRECT)
         return target
 
 
@@ -342,14 +332,14 @@ async def _joined(task: asyncio.Task[FetchedDocument]) -> FetchedDocument:
     except asyncio.CancelledError:
         waiter = asyncio.current_task()
         if task.cancelled() and not (waiter is not None and waiter.cancelling()):
-            raise Unreachable from None  # the fetcher was closed, and this task continues
+            raise errors.Unreachable from None  # the fetcher was closed, and this task continues
         raise
 
 
-def _is_fault_of_origin(failure: FetchFailed) -> bool:
-    if isinstance(failure, BadStatus):
+def _is_fault_of_origin(failure: errors.FetchFailed) -> bool:
+    if isinstance(failure, errors.BadStatus):
         return failure.status >= _LOWEST_SERVER_ERROR
-    return isinstance(failure, Unreachable | TooSlow)
+    return isinstance(failure, errors.Unreachable | errors.TooSlow)
 
 
 def _is_transient(status: int) -> bool:
@@ -361,14 +351,14 @@ async def _document(
     target: Target, response: RemoteResponse, policy: FetchPolicy
 ) -> FetchedDocument:
     if response.status != _OK:
-        failure = ServerFailed if _is_transient(response.status) else BadStatus
+        failure = errors.ServerFailed if _is_transient(response.status) else errors.BadStatus
         raise failure(response.status)
     media_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if media_type not in policy.content_types:
-        raise WrongType
+        raise errors.WrongType
     announced_bytes = response.headers.get("Content-Length", "")
     if _NUMBER.fullmatch(announced_bytes) and int(announced_bytes) > policy.max_wire_bytes:
-        raise TooLarge
+        raise errors.TooLarge
     content = await read_body(
         response.chunks,
         content_coding=response.headers.get("Content-Encoding", ""),
@@ -408,4 +398,4 @@ async def _deadline(deadline_s: float) -> AsyncIterator[None]:
         async with asyncio.timeout_at(deadline_s):
             yield
     except TimeoutError as error:
-        raise TooSlow from error
+        raise errors.TooSlow from error

@@ -14,27 +14,11 @@ from podstead.core.identifiers import ResourcePath, slash_variant, subject_of
 from podstead.pods.names import PodNameTaken, check_name
 from podstead.pods.template import pod_resources
 from podstead.rdf.codecs import parse
+from podstead.storage import records
 from podstead.storage.invitations import MAX_ATTEMPTS, Admission
 from podstead.storage.pods import pod_tombstone
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.record_store import Contention, RecordStore
-from podstead.storage.records import (
-    Absent,
-    Change,
-    ChangeType,
-    Committed,
-    InlineBody,
-    NoEntry,
-    NoPod,
-    PodRecord,
-    Put,
-    Record,
-    ResourceKind,
-    TokenRecord,
-    VersionConflict,
-    Write,
-    random_version,
-)
 from podstead.wac.sharing.index import index_changes, indexed_acl
 
 _TOKEN_ID_BYTES = 16
@@ -53,7 +37,7 @@ class IssuedToken:
     """A token, and the record with which it is listed and revoked."""
 
     token: str
-    record: TokenRecord
+    record: records.TokenRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +48,7 @@ class PlannedPod:
     web_id: str
     pod_uri: str
     token: str | None
-    write: Write
+    write: records.Write
 
 
 def web_id_of(base_url: str, name: str) -> str:
@@ -77,7 +61,7 @@ def issue_token(
 ) -> IssuedToken:
     """Issue a token for the owner of a pod. It is valid once its record is committed."""
     issued_s = now_ms // 1000
-    record = TokenRecord(
+    record = records.TokenRecord(
         token_id=randomness.token_hex(_TOKEN_ID_BYTES),
         pod=pod,
         web_id=web_id,
@@ -127,11 +111,11 @@ class PodProvisioner:
                     records=(*pod.write.records, *use.records),
                 )
             outcome = await self.store.commit(write)
-            if isinstance(outcome, Committed):
+            if isinstance(outcome, records.Committed):
                 return pod
             if (
                 use is None
-                or not isinstance(outcome, VersionConflict)
+                or not isinstance(outcome, records.VersionConflict)
                 or outcome.precondition not in use.preconditions
             ):
                 raise self.name_taken()
@@ -162,18 +146,20 @@ class PodProvisioner:
             self.tokens, pod=pod, web_id=web_id, now_ms=now_ms, randomness=self.randomness
         )
 
-    def _pod_write(self, name: str, web_id: str, issued: IssuedToken | None, now_ms: int) -> Write:
+    def _pod_write(
+        self, name: str, web_id: str, issued: IssuedToken | None, now_ms: int
+    ) -> records.Write:
         root = ResourcePath(f"/{name}/")
         puts = pod_resources(root, name=name, owner=web_id, issuer=self.issuer)
-        pod = PodRecord(name=name, root=root, owner=web_id, created_ms=now_ms)
-        return Write(
-            version=random_version(self.randomness),
+        pod = records.PodRecord(name=name, root=root, owner=web_id, created_ms=now_ms)
+        return records.Write(
+            version=records.random_version(self.randomness),
             at_ms=now_ms,
             preconditions=(
-                NoPod(name),
-                NoEntry(pod_tombstone(name)),
-                Absent(root),
-                Absent(slash_variant(root)),
+                records.NoPod(name),
+                records.NoEntry(pod_tombstone(name)),
+                records.Absent(root),
+                records.Absent(slash_variant(root)),
             ),
             puts=puts,
             records=(
@@ -181,13 +167,15 @@ class PodProvisioner:
                 *(() if issued is None else (issued.record,)),
                 *self._records_of_rules(puts),
             ),
-            changes=tuple(Change(put.path, ChangeType.CREATE, web_id) for put in puts),
+            changes=tuple(
+                records.Change(put.path, records.ChangeType.CREATE, web_id) for put in puts
+            ),
         )
 
-    def _records_of_rules(self, puts: Iterable[Put]) -> Iterator[Record]:
+    def _records_of_rules(self, puts: Iterable[records.Put]) -> Iterator[records.Record]:
         """The records of the index over access rules."""
         for put in puts:
-            if put.kind is ResourceKind.ACL and isinstance(put.body, InlineBody):
+            if put.kind is records.ResourceKind.ACL and isinstance(put.body, records.InlineBody):
                 base_iri = self.base_url + put.path
                 document = parse(put.body.content, put.content_type, base_iri=base_iri)
                 subject_url = self.base_url + subject_of(put.path)
@@ -195,14 +183,14 @@ class PodProvisioner:
                 yield from index_changes(put.path, None, after)
 
 
-RecordsOfToken = Callable[[TokenRecord], Awaitable[Sequence[Record]]]
+RecordsOfToken = Callable[[records.TokenRecord], Awaitable[Sequence[records.Record]]]
 """What is stored together with a new token."""
 
 
 async def issue_and_record(
     policy: TokenPolicy,
     *,
-    pod: PodRecord,
+    pod: records.PodRecord,
     records: RecordStore,
     joined: RecordsOfToken | None = None,
 ) -> IssuedToken:

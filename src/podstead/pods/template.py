@@ -10,14 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from podstead.core import vocab
 from podstead.core.identifiers import ResourcePath, acl_of
-from podstead.core.vocab import (
-    DCTERMS_TITLE,
-    PIM_STORAGE,
-    PIM_STORAGE_CLASS,
-    RDF_TYPE,
-    SOLID_NOTIFICATION_GATEWAY,
-)
 from podstead.rdf.graph import Graph, Iri, Literal
 from podstead.storage.records import InlineBody, Put, ResourceKind
 
@@ -186,8 +180,8 @@ def storage_description(root_url: str, *, notification_gateway: str) -> Graph:
     storage = Iri(root_url)
     return Graph(
         [
-            (storage, Iri(RDF_TYPE), Iri(PIM_STORAGE_CLASS)),
-            (storage, Iri(SOLID_NOTIFICATION_GATEWAY), Iri(notification_gateway)),
+            (storage, Iri(vocab.RDF_TYPE), Iri(vocab.PIM_STORAGE_CLASS)),
+            (storage, Iri(vocab.SOLID_NOTIFICATION_GATEWAY), Iri(notification_gateway)),
         ]
     )
 
@@ -203,8 +197,8 @@ def server_description(
     server = Iri(server_url)
     return Graph(
         [
-            (server, Iri(DCTERMS_TITLE), Literal(SERVER_TITLE)),
-            (server, Iri(SOLID_NOTIFICATION_GATEWAY), Iri(notification_gateway)),
-            *((server, Iri(PIM_STORAGE), Iri(url)) for url in storage_urls),
+            (server, Iri(vocab.DCTERMS_TITLE), Literal(SERVER_TITLE)),
+            (server, Iri(vocab.SOLID_NOTIFICATION_GATEWAY), Iri(notification_gateway)),
+            *((server, Iri(vocab.PIM_STORAGE), Iri(url)) for url in storage_urls),
         ]
     )

@@ -25,19 +25,11 @@ converts or patches stored bytes turns ``UnknownContext`` into 406 or 409 (R-11)
 
 from __future__ import annotations
 
-from podstead.core.errors import (
-    BadRequest,
-    BodyTooLarge,
-    Conflict,
-    NotAcceptable,
-    RemoteUnavailable,
-    Unprocessable,
-    UnsupportedMediaType,
-)
+from podstead.core import errors
 from podstead.rdf.codes import RdfCodes
 
 
-class MalformedRdf(BadRequest):
+class MalformedRdf(errors.BadRequest):
     """The document violates the grammar of its format.
 
     ``line`` and ``column`` start at 1 and are ``None`` if the parser does not report them.
@@ -63,11 +55,11 @@ class RdfTooComplex(MalformedRdf):
     """The document nests deeper, or requires more work, than the limits allow."""
 
 
-class RdfTooLarge(BodyTooLarge):
+class RdfTooLarge(errors.BodyTooLarge):
     """The document has more bytes or triples than the limits allow."""
 
 
-class UnknownContext(BadRequest):
+class UnknownContext(errors.BadRequest):
     """A JSON-LD document refers to a context that is neither bundled nor fetched (R-11)."""
 
     _code = RdfCodes.UNKNOWN_CONTEXT
@@ -77,7 +69,7 @@ class UnknownContext(BadRequest):
         self.url = url
 
 
-class UnavailableContext(RemoteUnavailable, UnknownContext):
+class UnavailableContext(errors.RemoteUnavailable, UnknownContext):
     """The context may be fetched, but is temporarily unavailable."""
 
     _code = RdfCodes.UNAVAILABLE_CONTEXT
@@ -87,7 +79,7 @@ class UnavailableContext(RemoteUnavailable, UnknownContext):
         self.retry_after_s = retry_after_s
 
 
-class UnsupportedRdfType(UnsupportedMediaType):
+class UnsupportedRdfType(errors.UnsupportedMediaType):
     """There is no RDF parser or writer for the media type."""
 
     def __init__(self, media_type: str) -> None:
@@ -95,7 +87,7 @@ class UnsupportedRdfType(UnsupportedMediaType):
         self.media_type = media_type
 
 
-class UnsupportedCharset(UnsupportedMediaType):
+class UnsupportedCharset(errors.UnsupportedMediaType):
     """An RDF document in an encoding other than UTF-8 (R-13)."""
 
     def __init__(self, charset: str) -> None:
@@ -103,7 +95,7 @@ class UnsupportedCharset(UnsupportedMediaType):
         self.charset = charset
 
 
-class NotExpressible(NotAcceptable):
+class NotExpressible(errors.NotAcceptable):
     """The requested format cannot express the document."""
 
     def __init__(self, media_type: str, reason: str) -> None:
@@ -112,7 +104,7 @@ class NotExpressible(NotAcceptable):
         self.reason = reason
 
 
-class PatchRefused(Unprocessable):
+class PatchRefused(errors.Unprocessable):
     """A patch that is well-formed, but breaks a rule of its format or uses an unsupported feature.
 
     ``line`` starts at 1 and is ``None`` if the rule concerns the patch as a whole.
@@ -126,9 +118,9 @@ class PatchRefused(Unprocessable):
         self.line = line
 
 
-class PatchTooCostly(Unprocessable):
+class PatchTooCostly(errors.Unprocessable):
     """Evaluating the conditions of a patch takes more steps than allowed."""
 
 
-class PatchInapplicable(Conflict):
+class PatchInapplicable(errors.Conflict):
     """The document does not meet the conditions of a patch, or lacks what it deletes."""

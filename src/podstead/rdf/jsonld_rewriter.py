@@ -20,6 +20,7 @@ import msgspec
 
 from podstead.core import vocab
 from podstead.core.errors import BadRequest
+from podstead.rdf import jsonld_writer
 from podstead.rdf.errors import NotExpressible
 from podstead.rdf.graph import (
     BlankNode,
@@ -34,18 +35,6 @@ from podstead.rdf.graph import (
 )
 from podstead.rdf.jsonld_contexts import Json, encode_json
 from podstead.rdf.jsonld_terms import Meanings, Original, Style, Term, TermTable
-from podstead.rdf.jsonld_writer import (
-    BlankNodeLabels,
-    ListValue,
-    NodeValue,
-    Value,
-    bare,
-    best_term,
-    by_key,
-    one_or_all,
-    shared_blank_nodes,
-    value_object,
-)
 from podstead.rdf.turtle_writer import NIL, Nesting
 
 # Compares datasets up to the labels of some blank nodes.
@@ -225,10 +214,10 @@ class _Place:
 
 class _Rewriter:
     def __init__(self, dataset: Dataset, style: Style) -> None:
-        self.labels = BlankNodeLabels()
+        self.labels = jsonld_writer.BlankNodeLabels()
         self._dataset = dataset
         self._style = style
-        self._shared = shared_blank_nodes(dataset)
+        self._shared = jsonld_writer.shared_blank_nodes(dataset)
         # For the graph that is being written; _roots replaces both.
         self._nesting = Nesting(dataset.default)
         self._reversed: Mapping[Subject, Mapping[Iri, list[Subject]]] = {}
@@ -327,7 +316,7 @@ class _Rewriter:
             if predicate == _TYPE and names:
                 key = table.keyword("@type")
                 all_ = inside.types_in_array or key in self._style.array_keys
-                node[key] = one_or_all(list[Json](names), always_all=all_)
+                node[key] = jsonld_writer.one_or_all(list[Json](names), always_all=all_)
             else:
                 self._describe(node, predicate, objects, within)
         for predicate, subjects in self._reversed.get(subject, {}).items():
@@ -340,10 +329,12 @@ class _Rewriter:
         """Add the values of one property to a node, each under the best matching term."""
         table, iri = place.table, predicate.value
         # One property can need several terms, for example one for dates and one for texts.
-        chosen: dict[Term, list[Value]] = {}
+        chosen: dict[Term, list[jsonld_writer.Value]] = {}
         for object_ in objects:
             value = self._value(object_, place.depth)
-            term = best_term(value, table.terms_of(iri), chosen, table) or table.nameless(iri)
+            term = jsonld_writer.best_term(
+                value, table.terms_of(iri), chosen, table
+            ) or table.nameless(iri)
             chosen.setdefault(term, []).append(value)
         for term, values in chosen.items():
             node[term.name] = self._all_under(term, values, place.under(term))
@@ -360,23 +351,23 @@ class _Rewriter:
             values = [self._value(subject, place.depth) for subject in subjects]
             node[term.name] = self._all_under(term, values, place.under(term))
 
-    def _value(self, object_: Object, depth: int) -> Value:
+    def _value(self, object_: Object, depth: int) -> jsonld_writer.Value:
         if isinstance(object_, Literal):
             return object_
         if object_ == NIL:
-            return ListValue([])
+            return jsonld_writer.ListValue([])
         items = self._nesting.list_items(object_, depth)
         if items is not None:
-            return ListValue(items)
+            return jsonld_writer.ListValue(items)
         description = self._nesting.nested(object_, depth)
-        return object_ if description is None else NodeValue(object_, description)
+        return object_ if description is None else jsonld_writer.NodeValue(object_, description)
 
-    def _all_under(self, term: Term, values: list[Value], place: _Place) -> Json:
+    def _all_under(self, term: Term, values: list[jsonld_writer.Value], place: _Place) -> Json:
         container = term.container
         always_all = "@set" in container or term.name in self._style.array_keys
         first = values[0]
         # best_term assigns only one list to such a term, because two would be merged.
-        if "@list" in container and isinstance(first, ListValue):
+        if "@list" in container and isinstance(first, jsonld_writer.ListValue):
             return self._items(term, first, place)
         if "@language" in container:
             texts: list[tuple[str, Json]] = [
@@ -384,20 +375,20 @@ class _Rewriter:
                 for value in values
                 if isinstance(value, Literal) and value.language is not None
             ]
-            return by_key(texts, always_all="@set" in container)
+            return jsonld_writer.by_key(texts, always_all="@set" in container)
         if "@id" in container:
             nodes = [self._with_id(value, place) for value in values]
-            return by_key(nodes, always_all="@set" in container)
+            return jsonld_writer.by_key(nodes, always_all="@set" in container)
         every = [self._under(term, value, place) for value in values]
-        written = one_or_all(every, always_all=always_all)
+        written = jsonld_writer.one_or_all(every, always_all=always_all)
         if not container.isdisjoint(_KEYED):
             return {place.table.keyword("@none"): written}
         return written
 
-    def _with_id(self, value: Value, place: _Place) -> tuple[str, Json]:
+    def _with_id(self, value: jsonld_writer.Value, place: _Place) -> tuple[str, Json]:
         """A node and its key in an ``@id`` map, which replaces the node's own ``@id``."""
         none = place.table.keyword("@none")
-        if isinstance(value, NodeValue):
+        if isinstance(value, jsonld_writer.NodeValue):
             node = self._node(value.node, value.description, place.deeper())
             name = node.pop(place.table.keyword("@id"), none)
             return str(name), node
@@ -405,19 +396,19 @@ class _Rewriter:
             return self._id(value, place.table), {}
         return none, {}
 
-    def _items(self, term: Term, value: ListValue, place: _Place) -> list[Json]:
+    def _items(self, term: Term, value: jsonld_writer.ListValue, place: _Place) -> list[Json]:
         inner = place.deeper()
         return [self._under(term, self._value(item, inner.depth), inner) for item in value.items]
 
-    def _under(self, term: Term, value: Value, place: _Place) -> Json:
+    def _under(self, term: Term, value: jsonld_writer.Value, place: _Place) -> Json:
         """Serialize one value under a term."""
         table = place.table
         if isinstance(value, Literal):
-            written = bare(value, term)
-            return value_object(value, table) if written is None else written[0]
-        if isinstance(value, ListValue):
+            written = jsonld_writer.bare(value, term)
+            return jsonld_writer.value_object(value, table) if written is None else written[0]
+        if isinstance(value, jsonld_writer.ListValue):
             return {table.keyword("@list"): self._items(term, value, place)}
-        if isinstance(value, NodeValue):
+        if isinstance(value, jsonld_writer.NodeValue):
             return self._node(value.node, value.description, place.deeper())
         if term.coercion == "@id":
             return self._id(value, table)

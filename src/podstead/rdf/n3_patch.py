@@ -12,18 +12,10 @@ from typing import Final
 
 from podstead.core import vocab
 from podstead.core.media_types import N3
+from podstead.rdf import lexing
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
 from podstead.rdf.graph import BlankNode, Graph, GraphName, Iri, Object, Subject
-from podstead.rdf.lexing import (
-    Lexer,
-    StatementsWithoutPredicate,
-    TextRewriter,
-    Token,
-    TokenKind,
-    decode,
-    line_of,
-)
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
 from podstead.rdf.patching import Patch, PatchOperation, Semantics
 from podstead.rdf.patterns import Patterns, VariablePlaceholders, blank_nodes_in, variables_in
@@ -44,7 +36,7 @@ def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT
     Raises MalformedRdf if it is empty or not N3, PatchRefused if it breaks a rule of N3 Patch (X-3
     to X-9), RdfTooLarge and RdfTooComplex.
     """
-    text = decode(content, N3, limits)
+    text = lexing.decode(content, N3, limits)
     # Short enough that the limit of triples allows all that the text can contain, and those that
     # the rewriting would add.
     if len(text) <= limits.max_triples and not any(mark in text for mark in _MARKS):
@@ -94,18 +86,18 @@ def _checked(operation: PatchOperation, document: Document) -> Patch:
 
 def _with_placeholders(text: str, placeholders: VariablePlaceholders) -> str:
     """Replace variables with IRIs, and add a triple to each formula, so that none is empty."""
-    lexer = Lexer(text, N3)
+    lexer = lexing.Lexer(text, N3)
     token = lexer.next()
     if token is None:
         raise MalformedRdf(N3, "it is empty")
-    rewriter = TextRewriter(text)
-    incomplete = StatementsWithoutPredicate(lexer)
+    rewriter = lexing.TextRewriter(text)
+    incomplete = lexing.StatementsWithoutPredicate(lexer)
     filler = placeholders.iri("")
     open_formulas = formulas = 0
     while token is not None:
         if incomplete.ends_bracketed_subject(token):
             rewriter.insert(f"{filler}{filler}", token.start)
-        if token.kind is TokenKind.VARIABLE and token.text[0] == "?":
+        if token.kind is lexing.TokenKind.VARIABLE and token.text[0] == "?":
             rewriter.replace(token, placeholders.iri(token.text[1:]))
         elif token.text in _QUANTIFIERS:
             rewriter.replace(token, placeholders.declaration())
@@ -116,7 +108,7 @@ def _with_placeholders(text: str, placeholders: VariablePlaceholders) -> str:
             rewriter.insert(f"{filler}{filler}{filler}.", token.end)
         elif token.text == "}":
             open_formulas -= 1
-        elif open_formulas and token.kind is TokenKind.PUNCTUATION:
+        elif open_formulas and token.kind is lexing.TokenKind.PUNCTUATION:
             _check_no_rule(text, token)
         token = lexer.next_notable()
     return rewriter.result()
@@ -128,28 +120,30 @@ def _check_statements(text: str) -> None:
     The library accepts it and takes the term for the subject of the surrounding statement, which
     would lead to a misleading error.
     """
-    lexer = Lexer(text, N3)
-    incomplete = StatementsWithoutPredicate(lexer)
+    lexer = lexing.Lexer(text, N3)
+    incomplete = lexing.StatementsWithoutPredicate(lexer)
     while (token := lexer.next()) is not None:
         if incomplete.ends_single_term(token):
-            line = line_of(text, token.start)
+            line = lexing.line_of(text, token.start)
             raise MalformedRdf(N3, "a statement has too few terms", line=line)
 
 
-def _check_formula(text: str, token: Token, open_formulas: int, formulas: int) -> None:
+def _check_formula(text: str, token: lexing.Token, open_formulas: int, formulas: int) -> None:
     """X-6: formulas are not nested, and there are at most as many as clauses."""
     if open_formulas > 1:
         reason = "formulas cannot be nested"
-        raise PatchRefused(N3, reason, line=line_of(text, token.start))
+        raise PatchRefused(N3, reason, line=lexing.line_of(text, token.start))
     if formulas > len(_CLAUSES):
         reason = f"there are more formulas than one for each of {', '.join(_CLAUSES.values())}"
-        raise PatchRefused(N3, reason, line=line_of(text, token.start))
+        raise PatchRefused(N3, reason, line=lexing.line_of(text, token.start))
 
 
-def _check_no_rule(text: str, token: Token) -> None:
+def _check_no_rule(text: str, token: lexing.Token) -> None:
     """X-6: a rule is not a triple, even between two IRIs."""
     if text.startswith("<=", token.start) or text.endswith("=>", 0, token.end):
-        raise PatchRefused(N3, "a formula cannot contain a rule", line=line_of(text, token.start))
+        raise PatchRefused(
+            N3, "a formula cannot contain a rule", line=lexing.line_of(text, token.start)
+        )
 
 
 def _operation(document: Document, placeholders: VariablePlaceholders | None) -> PatchOperation:

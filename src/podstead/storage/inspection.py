@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Protocol
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.value import Value
+from podstead.storage.former_states import FormerState, former_state_of
 from podstead.storage.migrations import Migrations
 from podstead.storage.quota import (
     BYTES_PER_PATH_BYTE,
@@ -26,6 +27,7 @@ from podstead.storage.quota import (
 from podstead.storage.records import BlobId, Entry, EntryId, ResourceKind, Version
 from podstead.storage.schema import Row, SqlTable
 from podstead.storage.steps import Begin, Result
+from podstead.storage.tables import FORMER_STATES
 
 OnProgress = Callable[[int, int], None]
 """Called with what is done and what there is to do."""
@@ -132,6 +134,9 @@ class Inspection(Protocol):
 
     def damaged_small_bodies(self) -> Iterator[DamagedBody]:
         """The small bodies of resources that are missing or not what was stored."""
+
+    def damaged_former_states(self) -> Iterator[FormerState]:
+        """The former states whose small bodies are missing or not what was stored."""
 
     def orphan_small_bodies(self) -> Iterator[ResourcePath]:
         """The paths of small bodies that belong to no resource."""
@@ -298,6 +303,13 @@ class StatementInspection(ABC):
         ):
             if content is None or len(content) != size_bytes or not _is_of(content, sha256):
                 yield DamagedBody(path, content)
+
+    def damaged_former_states(self) -> Iterator[FormerState]:
+        select = FORMER_STATES.select("WHERE blob IS NULL ORDER BY root, path")
+        for *state, content, sha256 in self._rows(select):
+            found = former_state_of(state)
+            if content is None or len(content) != found.size_bytes or not _is_of(content, sha256):
+                yield found
 
     def orphan_small_bodies(self) -> Iterator[ResourcePath]:
         yield from (path for (path,) in self._rows(self.sql.orphan_bodies))

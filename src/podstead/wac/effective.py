@@ -16,20 +16,9 @@ from __future__ import annotations
 from copy import copy
 from functools import partial
 
+from podstead.core import identifiers
 from podstead.core.caches import memoize_short_keys
 from podstead.core.errors import RequestRefused, TargetTooLong
-from podstead.core.identifiers import (
-    ROOT,
-    ResourcePath,
-    acl_of,
-    ancestors,
-    auxiliary_kind,
-    is_container,
-    parent_container,
-    slash_variant,
-    storage_root,
-    subject_of,
-)
 from podstead.core.value import Value
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import RdfParser
@@ -62,10 +51,10 @@ class EffectiveAcl(Value):
     until_ms: int | None = None
 
     @property
-    def storage(self) -> ResourcePath | None:
+    def storage(self) -> identifiers.ResourcePath | None:
         """The storage that contains the ACL; ``None`` if there is no ACL or no storage."""
         decisive = self.preconditions[-1]
-        return storage_root(decisive.path) if isinstance(decisive, AtVersion) else None
+        return identifiers.storage_root(decisive.path) if isinstance(decisive, AtVersion) else None
 
 
 class _KnownAcl(Value):
@@ -87,36 +76,36 @@ class _Surroundings(Value):
     and ``absences`` are the preconditions that they do not exist.
     """
 
-    paths: tuple[ResourcePath, ...]
-    acls: tuple[ResourcePath, ...]
+    paths: tuple[identifiers.ResourcePath, ...]
+    acls: tuple[identifiers.ResourcePath, ...]
     absences: tuple[Absent, ...]
 
 
 @memoize_short_keys
-def _surroundings(subject: ResourcePath) -> _Surroundings:
+def _surroundings(subject: identifiers.ResourcePath) -> _Surroundings:
     """The surroundings of a resource that is not auxiliary.
 
     A document has the surroundings of its container and three paths more, each the container's path
     followed by a name.
     """
-    if not is_container(subject):
-        above = _surroundings(parent_container(subject) or ROOT)
-        acl = acl_of(subject)
+    if not identifiers.is_container(subject):
+        above = _surroundings(identifiers.parent_container(subject) or identifiers.ROOT)
+        acl = identifiers.acl_of(subject)
         return _Surroundings(
-            (subject, slash_variant(subject), acl, *above.paths),
+            (subject, identifiers.slash_variant(subject), acl, *above.paths),
             (acl, *above.acls),
             (Absent(acl), *above.absences),
         )
-    places = (subject, *ancestors(subject))
-    variants = (slash_variant(place) for place in places if place != ROOT)
-    acls = tuple(map(acl_of, places))
+    places = (subject, *identifiers.ancestors(subject))
+    variants = (identifiers.slash_variant(place) for place in places if place != identifiers.ROOT)
+    acls = tuple(map(identifiers.acl_of, places))
     # The slash variant of a container can be the path of an ACL.
     return _Surroundings(
         tuple(dict.fromkeys((*places, *variants, *acls))), acls, tuple(map(Absent, acls))
     )
 
 
-def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
+def paths_to_read(target: identifiers.ResourcePath) -> tuple[identifiers.ResourcePath, ...]:
     """Every path whose metadata a decision about ``target`` needs, for one snapshot.
 
     The target and, if it is auxiliary, its subject; each container above; the slash variants of all
@@ -126,13 +115,13 @@ def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
     if target.count("/") > MAX_DEPTH:
         raise TargetTooLong(WacCodes.TOO_DEEP, number=MAX_DEPTH)
     names = [target]
-    while auxiliary_kind(names[-1]) is not None:
-        names.append(subject_of(names[-1]))
+    while identifiers.auxiliary_kind(names[-1]) is not None:
+        names.append(identifiers.subject_of(names[-1]))
     paths = _surroundings(names[-1]).paths
     return paths if len(names) == 1 else tuple(dict.fromkeys((*names, *paths)))
 
 
-def acl_paths(subject: ResourcePath) -> tuple[ResourcePath, ...]:
+def acl_paths(subject: identifiers.ResourcePath) -> tuple[identifiers.ResourcePath, ...]:
     """The paths at which the effective ACL of a subject may be, the closest first."""
     return _surroundings(subject).acls
 
@@ -164,7 +153,7 @@ class EffectiveAcls:
         other._acls = self._acls.over(source)  # noqa: SLF001 - of this class
         return other
 
-    async def find(self, target: ResourcePath, snapshot: Snapshot) -> EffectiveAcl:
+    async def find(self, target: identifiers.ResourcePath, snapshot: Snapshot) -> EffectiveAcl:
         """The effective ACL that decides about ``target``.
 
         ``snapshot`` holds :func:`paths_to_read` of the target or of something below it; a newer
@@ -182,7 +171,7 @@ class EffectiveAcls:
         # could grant what was not granted at either.
         return await self._acls.retry(acl_paths(subject), partial(self._read, subject), snapshot)
 
-    async def _read(self, subject: ResourcePath, snapshot: Snapshot) -> EffectiveAcl:
+    async def _read(self, subject: identifiers.ResourcePath, snapshot: Snapshot) -> EffectiveAcl:
         depth, metadata = _closest(subject, snapshot)
         if metadata is None:
             return EffectiveAcl(NO_RULES, _surroundings(subject).absences)
@@ -203,7 +192,9 @@ class EffectiveAcls:
             # W-7: fail closed for everybody; the owner still has Control by the owner rule.
             document = DENYING_ACL
         else:
-            document = read_acl(graph, subject_url=self._base_url + subject_of(metadata.path))
+            document = read_acl(
+                graph, subject_url=self._base_url + identifiers.subject_of(metadata.path)
+            )
         return _KnownAcl(
             own=Rules.of(document.about_subject()),
             inherited=Rules.of(document.about_contents()),
@@ -217,7 +208,7 @@ def cache_weight(metadata: Metadata, _: object) -> int:
     return metadata.size_bytes + CACHE_OVERHEAD_BYTES
 
 
-def _effective(subject: ResourcePath, depth: int, acl: _KnownAcl) -> EffectiveAcl:
+def _effective(subject: identifiers.ResourcePath, depth: int, acl: _KnownAcl) -> EffectiveAcl:
     rules, description = (acl.inherited, NO_RULES) if depth else (acl.own, acl.description)
     preconditions: tuple[Precondition, ...] = (
         *_surroundings(subject).absences[:depth],
@@ -226,7 +217,7 @@ def _effective(subject: ResourcePath, depth: int, acl: _KnownAcl) -> EffectiveAc
     return EffectiveAcl(rules, preconditions, acl.cacheable, description)
 
 
-def _closest(subject: ResourcePath, snapshot: Snapshot) -> tuple[int, Metadata | None]:
+def _closest(subject: identifiers.ResourcePath, snapshot: Snapshot) -> tuple[int, Metadata | None]:
     """How many levels up the closest ACL is, and its metadata.
 
     Raises KeyError for a path that is not in the snapshot, because that does not mean absence.

@@ -28,13 +28,7 @@ from podstead.wac.acl import agent_name, origin_of
 from podstead.wac.conditions import Circumstances, earliest
 from podstead.wac.decision import Audience, Requester, Rules, agent_modes, audience_of
 from podstead.wac.effective import EffectiveAcl, EffectiveAcls, paths_to_read
-from podstead.wac.groups import (
-    NO_MEMBERSHIPS,
-    GroupMemberships,
-    Memberships,
-    NoGroups,
-    Readable,
-)
+from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, NoGroups, Readable
 from podstead.wac.modes import (
     ALL_MODES,
     NO_MODES,

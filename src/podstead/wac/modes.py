@@ -35,17 +35,8 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
 
+from podstead.core import identifiers
 from podstead.core.caches import memoize_short_keys
-from podstead.core.identifiers import (
-    Auxiliary,
-    ResourcePath,
-    ancestors,
-    auxiliary_kind,
-    is_container,
-    parent_container,
-    storage_root,
-    subject_of,
-)
 from podstead.core.value import Value
 from podstead.storage.protocol import Snapshot
 
@@ -75,7 +66,7 @@ class Requirement(Value):
     """The agent must have ``mode`` under the effective ACL of ``subject``, which is not an
     auxiliary resource."""
 
-    subject: ResourcePath
+    subject: identifiers.ResourcePath
     mode: Mode
 
 
@@ -100,35 +91,35 @@ UNREAD_PATCH = PatchContent()
 class Governed(Value):
     """Which resource's rules decide about a path, and whether the path is their ACL."""
 
-    subject: ResourcePath
+    subject: identifiers.ResourcePath
     is_acl: bool
 
 
 @memoize_short_keys
-def governed(target: ResourcePath) -> Governed:
+def governed(target: identifiers.ResourcePath) -> Governed:
     """Whose effective ACL decides about ``target``: its own, or its subject's (W-40, W-42).
 
     An ACL has no ACL (W-1): a resource that is auxiliary to it needs Control on the subject too.
     """
     is_acl = False
-    while (kind := auxiliary_kind(target)) is not None:
-        is_acl = is_acl or kind is Auxiliary.ACL
-        target = subject_of(target)
+    while (kind := identifiers.auxiliary_kind(target)) is not None:
+        is_acl = is_acl or kind is identifiers.Auxiliary.ACL
+        target = identifiers.subject_of(target)
     return Governed(target, is_acl)
 
 
 @memoize_short_keys
-def any_member(container: ResourcePath) -> ResourcePath:
+def any_member(container: identifiers.ResourcePath) -> identifiers.ResourcePath:
     """A path in the container that only its ``acl:default`` rules apply to.
 
     No request can name it, because it contains a control character, so it never exists and never
     has an ACL.
     """
-    return ResourcePath(container + "%00")
+    return identifiers.ResourcePath(container + "%00")
 
 
 @memoize_short_keys
-def for_clone(container: ResourcePath) -> Requirements:
+def for_clone(container: identifiers.ResourcePath) -> Requirements:
     """Fetching from the repository of a container: Read on the container and on its contents.
 
     A container itself may be open to more agents than its contents: the root of a pod is a public
@@ -138,24 +129,24 @@ def for_clone(container: ResourcePath) -> Requirements:
 
 
 @memoize_short_keys
-def for_read(target: ResourcePath) -> Requirements:
+def for_read(target: identifiers.ResourcePath) -> Requirements:
     """GET and HEAD (W-30), and subscribing to notifications about the target (W-44)."""
     return _on(target, Mode.READ)
 
 
 @memoize_short_keys
-def for_post(target: ResourcePath) -> Requirements:
+def for_post(target: identifiers.ResourcePath) -> Requirements:
     """POST (W-32). It needs nothing on the new member; 404 and 405 come after this (W-61)."""
     return _on(target, Mode.APPEND)
 
 
-def for_put(target: ResourcePath, snapshot: Snapshot) -> Requirements:
+def for_put(target: identifiers.ResourcePath, snapshot: Snapshot) -> Requirements:
     """PUT of an existing (W-33) or new resource (W-34, W-37)."""
     return _change(target, snapshot, (Mode.WRITE,))
 
 
 def for_patch(
-    target: ResourcePath, snapshot: Snapshot, content: PatchContent = UNREAD_PATCH
+    target: identifiers.ResourcePath, snapshot: Snapshot, content: PatchContent = UNREAD_PATCH
 ) -> Requirements:
     """PATCH of an existing (W-35) or new resource (W-36, W-37).
 
@@ -177,7 +168,7 @@ def patch_modes(content: PatchContent) -> tuple[Mode, ...]:
     return (Mode.APPEND,)  # X-20
 
 
-def for_delete(target: ResourcePath, snapshot: Snapshot) -> Requirements:
+def for_delete(target: identifiers.ResourcePath, snapshot: Snapshot) -> Requirements:
     """DELETE of a document (W-38), a container (W-39) or nothing (W-41)."""
     place = governed(target)
     required = _on(target, Mode.WRITE)
@@ -185,13 +176,15 @@ def for_delete(target: ResourcePath, snapshot: Snapshot) -> Requirements:
         return required
     if place.subject == target:
         required += _on_parent(target)
-    if is_container(target) or not _exists(target, place.subject, snapshot):
+    if identifiers.is_container(target) or not _exists(target, place.subject, snapshot):
         required += _on(target, Mode.READ)
     return required
 
 
 def for_copy(
-    copied: Iterable[ResourcePath], destination: ResourcePath, snapshot: Snapshot
+    copied: Iterable[identifiers.ResourcePath],
+    destination: identifiers.ResourcePath,
+    snapshot: Snapshot,
 ) -> Requirements:
     """COPY of the resources ``copied``, the first of them to ``destination`` and the others below.
 
@@ -204,9 +197,9 @@ def for_copy(
 
 
 def for_move(
-    moved: Sequence[ResourcePath],
-    with_rules: Iterable[ResourcePath],
-    destination: ResourcePath,
+    moved: Sequence[identifiers.ResourcePath],
+    with_rules: Iterable[identifiers.ResourcePath],
+    destination: identifiers.ResourcePath,
     snapshot: Snapshot,
 ) -> Requirements:
     """MOVE of the resources ``moved``, the first of them to ``destination`` and the others below.
@@ -225,30 +218,30 @@ def for_move(
     return tuple(required)
 
 
-def for_tree_deletion(deleted: Sequence[ResourcePath]) -> Requirements:
+def for_tree_deletion(deleted: Sequence[identifiers.ResourcePath]) -> Requirements:
     """DELETE of the resources ``deleted``, the first of them with all the others below it."""
     required = list(_on_parent(deleted[0]))
     for path in deleted:
         required.append(Requirement(path, Mode.WRITE))
-        if is_container(path):
+        if identifiers.is_container(path):
             required.append(Requirement(path, Mode.READ))
     return tuple(required)
 
 
-def _replacement(destination: ResourcePath, snapshot: Snapshot) -> Requirements:
+def _replacement(destination: identifiers.ResourcePath, snapshot: Snapshot) -> Requirements:
     required = for_put(destination, snapshot)
     if snapshot[destination] is not None:
         required += for_delete(destination, snapshot)
     return required
 
 
-def identity_change(target: ResourcePath) -> Requirements:
+def identity_change(target: identifiers.ResourcePath) -> Requirements:
     """A write that changes the identity statements in a WebID's own document: Control, besides what
     the method needs, so that an agent with Append cannot become the owner."""
     return _on(target, Mode.CONTROL)
 
 
-def _on(target: ResourcePath, *modes: Mode) -> Requirements:
+def _on(target: identifiers.ResourcePath, *modes: Mode) -> Requirements:
     """The modes on the target's subject, or Control alone if the target is an ACL."""
     place = governed(target)
     if place.is_acl:
@@ -256,7 +249,9 @@ def _on(target: ResourcePath, *modes: Mode) -> Requirements:
     return tuple(Requirement(place.subject, mode) for mode in modes)
 
 
-def _change(target: ResourcePath, snapshot: Snapshot, modes: tuple[Mode, ...]) -> Requirements:
+def _change(
+    target: identifiers.ResourcePath, snapshot: Snapshot, modes: tuple[Mode, ...]
+) -> Requirements:
     place = governed(target)
     required = _on(target, *modes)
     if place.is_acl or snapshot[place.subject] is not None:
@@ -264,28 +259,30 @@ def _change(target: ResourcePath, snapshot: Snapshot, modes: tuple[Mode, ...]) -
     return _creation(place.subject, snapshot) + required
 
 
-def _creation(subject: ResourcePath, snapshot: Snapshot) -> Requirements:
+def _creation(subject: identifiers.ResourcePath, snapshot: Snapshot) -> Requirements:
     """Append on every container to be created, and on the existing one that will contain them."""
     required = []
-    for container in ancestors(subject):
+    for container in identifiers.ancestors(subject):
         required.append(Requirement(container, Mode.APPEND))
         if snapshot[container] is not None:
             break
     return tuple(required)
 
 
-def _on_parent(target: ResourcePath) -> Requirements:
+def _on_parent(target: identifiers.ResourcePath) -> Requirements:
     """Write on the container that loses the member. A storage root is a member of none, so that its
     owner is told that it cannot be deleted (C-19) and not that access is denied."""
-    parent = parent_container(target)
-    if parent is None or storage_root(target) == target:
+    parent = identifiers.parent_container(target)
+    if parent is None or identifiers.storage_root(target) == target:
         return ()
     return (Requirement(parent, Mode.WRITE),)
 
 
-def _exists(target: ResourcePath, subject: ResourcePath, snapshot: Snapshot) -> bool:
+def _exists(
+    target: identifiers.ResourcePath, subject: identifiers.ResourcePath, snapshot: Snapshot
+) -> bool:
     # The description of a container is a part of the container itself (C-30).
-    stored = subject if is_container(subject) else target
+    stored = subject if identifiers.is_container(subject) else target
     return snapshot[stored] is not None
 
 

@@ -18,21 +18,8 @@ from msgspec.structs import replace
 
 from podstead.authn.authenticate import Authenticator, RequestCredentials
 from podstead.authn.resource_tokens import DpopNonces
+from podstead.core import errors
 from podstead.core.clock import Clock
-from podstead.core.errors import (
-    DiskFull,
-    MethodNotAllowed,
-    MethodUnknown,
-    NotFound,
-    Overloaded,
-    PodsteadError,
-    RemoteUnavailable,
-    ServerTrouble,
-    StorageError,
-    StoreUnavailable,
-    TargetTooLong,
-    cause_text,
-)
 from podstead.core.identifiers import ResourcePath, allowed_methods
 from podstead.core.identity import Identity
 from podstead.core.request_context import (
@@ -208,7 +195,7 @@ class Application:
             set_requester(address_key(request.client_address), request.client_address)
             service = self._routes_at(request.host).service(request.path)
             if service is None or service.socket is None:
-                raise NotFound("There is no WebSocket at this URL")
+                raise errors.NotFound("There is no WebSocket at this URL")
             route = service.label
             own = service.access is Access.OWN
             agent = None if own else await self._authenticate(request, None)
@@ -238,7 +225,7 @@ class Application:
             return await self._make(scope, receive)
         response, ahead = self._responses.get(key), None
         if response is not None and response.dependencies is not None and self._prefetch:
-            with contextlib.suppress(StorageError):  # which the new response says
+            with contextlib.suppress(errors.StorageError):  # which the new response says
                 ahead = self._prefetch(response.dependencies.metadata)
             if ahead is None or not await ahead.confirms(response.dependencies):
                 response = None
@@ -319,15 +306,19 @@ class Application:
         """The response to a request that failed. Errors of the server are logged."""
         if isinstance(error, FormerHost) and scope["method"] in _REDIRECTED:
             return _moved(error.base_url, scope)
-        trouble = not isinstance(error, PodsteadError) or isinstance(error, ServerTrouble)
+        trouble = not isinstance(error, errors.PodsteadError) or isinstance(
+            error, errors.ServerTrouble
+        )
         if trouble and is_full(error):
             self._log_full_disk()
-            error = DiskFull()
-        elif not isinstance(error, PodsteadError):
+            error = errors.DiskFull()
+        elif not isinstance(error, errors.PodsteadError):
             logger.error("Unexpected error while handling a request", exc_info=error)
-            error = ServerTrouble()
-        elif isinstance(error, Overloaded | RemoteUnavailable | StoreUnavailable):
-            logger.warning("Responded to a request with 503: %s", cause_text(error))
+            error = errors.ServerTrouble()
+        elif isinstance(
+            error, errors.Overloaded | errors.RemoteUnavailable | errors.StoreUnavailable
+        ):
+            logger.warning("Responded to a request with 503: %s", errors.cause_text(error))
         elif trouble:
             logger.error("A request could not be handled", exc_info=error)
         return self._refuse(error, scope, claimed=claimed)
@@ -383,7 +374,7 @@ class Application:
         it was asked."""
         try:
             paths = paths_to_read(request.path)
-        except TargetTooLong:
+        except errors.TargetTooLong:
             paths = ()
         if not paths or request.method not in _READ_AHEAD:
             return await self._answer(request, routes, None, None)
@@ -445,7 +436,9 @@ class Application:
             certificate=certificate,
         )
 
-    def _refuse(self, error: PodsteadError, scope: Scope, *, claimed: bool = False) -> Response:
+    def _refuse(
+        self, error: errors.PodsteadError, scope: Scope, *, claimed: bool = False
+    ) -> Response:
         return refusal(
             error,
             method=scope["method"],
@@ -480,9 +473,9 @@ def _first(scope: Scope, field: bytes) -> str | None:
 
 def _refuse_method(method: str, path: ResourcePath, routes: Routes) -> None:
     if method not in _REFUSED_METHODS:
-        raise MethodUnknown("This server does not support the method")
+        raise errors.MethodUnknown("This server does not support the method")
     allow = routes.service_methods(path) or allowed_methods(path)
-    raise MethodNotAllowed(WebCodes.METHOD_NOT_ALLOWED, method=method, allow=allow)
+    raise errors.MethodNotAllowed(WebCodes.METHOD_NOT_ALLOWED, method=method, allow=allow)
 
 
 def _options_of_server() -> Response:

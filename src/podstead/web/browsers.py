@@ -7,15 +7,9 @@ from typing import Final
 
 from podstead.core.errors import AccessDenied
 from podstead.core.media_types import prefers_html
+from podstead.web import response
 from podstead.web.codes import WebCodes
 from podstead.web.request import Request
-from podstead.web.response import (
-    NO_STORE,
-    HeaderField,
-    Response,
-    empty_response,
-    json_content_response,
-)
 
 # Browsers are named in everyday words, by what they say of themselves.
 
@@ -129,15 +123,15 @@ def is_navigation(request: Request) -> bool:
 VARY_BY_COOKIE: Final = b"Accept, Accept-Encoding, Cookie"
 
 
-def see_other(location: str, *headers: HeaderField) -> Response:
+def see_other(location: str, *headers: response.HeaderField) -> response.Response:
     """A redirect to another page, with GET."""
-    fields = [(b"location", location.encode("ascii")), NO_STORE, *headers]
-    return empty_response(303, fields, vary=VARY_BY_COOKIE)
+    fields = [(b"location", location.encode("ascii")), response.NO_STORE, *headers]
+    return response.empty_response(303, fields, vary=VARY_BY_COOKIE)
 
 
-def json_response(status: int, body: object, *headers: HeaderField) -> Response:
+def json_response(status: int, body: object, *headers: response.HeaderField) -> response.Response:
     """A response for a program: ``body`` as JSON, or nothing with a 204."""
-    fields = [NO_STORE, *headers]
+    fields = [response.NO_STORE, *headers]
     if status == 204:
-        return empty_response(status, fields, vary=VARY_BY_COOKIE)
-    return json_content_response(body, status=status, headers=fields, vary=VARY_BY_COOKIE)
+        return response.empty_response(status, fields, vary=VARY_BY_COOKIE)
+    return response.json_content_response(body, status=status, headers=fields, vary=VARY_BY_COOKIE)

@@ -19,13 +19,7 @@ from podstead.core.identifiers import storage_root
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES, choose, prefers_html
 from podstead.core.vocab import PIM, PIM_STORAGE_CLASS, SOLID, SOLID_NOTIFICATION_GATEWAY
-from podstead.notifications.channel_documents import (
-    DESCRIPTION_TERMS,
-    PREFIXES,
-    Json,
-    services_json,
-    services_of_storage,
-)
+from podstead.notifications import channel_documents
 from podstead.notifications.channel_types import GATEWAY, ChannelType
 from podstead.pods.template import server_description, storage_description
 from podstead.rdf.codecs import Document, serialize
@@ -169,10 +163,10 @@ class ServerDescriptionEndpoint:
 # have the names that the Solid Notifications Protocol gives to those of a description resource
 # (N-2, N-3).
 
-_TERMS: Final[Json] = {
+_TERMS: Final[channel_documents.Json] = {
     "notificationGateway": {"@id": SOLID_NOTIFICATION_GATEWAY, "@type": "@id"},
 }
-_PREFIXES: Final = {"pim": PIM, "solid": SOLID, **PREFIXES}
+_PREFIXES: Final = {"pim": PIM, "solid": SOLID, **channel_documents.PREFIXES}
 
 
 class StorageDescriptionEndpoint:
@@ -196,13 +190,15 @@ class StorageDescriptionEndpoint:
     def _document(self, root_url: str) -> GeneratedDocument:
         base_url, types = self._base_url, self._channel_types
         gateway = base_url + GATEWAY
-        services = services_of_storage(types, root_url=root_url, base_url=base_url)
-        json_ld: Json = {
-            "@context": {**DESCRIPTION_TERMS, **_TERMS},
+        services = channel_documents.services_of_storage(
+            types, root_url=root_url, base_url=base_url
+        )
+        json_ld: channel_documents.Json = {
+            "@context": {**channel_documents.DESCRIPTION_TERMS, **_TERMS},
             "id": root_url,
             "type": PIM_STORAGE_CLASS,
             "notificationGateway": gateway,
-            "subscription": services_json(types, base_url=base_url),
+            "subscription": channel_documents.services_json(types, base_url=base_url),
         }
         graph = storage_description(root_url, notification_gateway=gateway) | services
         return GeneratedDocument(graph, json_ld, _PREFIXES)

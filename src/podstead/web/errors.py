@@ -10,37 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from podstead.core.errors import (
-    AccessDenied,
-    BadRequest,
-    BodyTimeout,
-    BodyTooLarge,
-    ChecksumMismatch,
-    Conflict,
-    DiskFull,
-    ForeignDestination,
-    HeadersTooLarge,
-    InsufficientScope,
-    MethodNotAllowed,
-    MethodUnknown,
-    Misdirected,
-    NotAcceptable,
-    NotAuthenticated,
-    NotFound,
-    OutboundError,
-    Overloaded,
-    PodsteadError,
-    PreconditionFailed,
-    QuotaExceeded,
-    RangeNotSatisfiable,
-    RateLimited,
-    RemoteUnavailable,
-    StorageError,
-    StoreUnavailable,
-    TargetTooLong,
-    Unprocessable,
-    UnsupportedMediaType,
-)
+from podstead.core import errors
 from podstead.core.header_fields import unsatisfied_content_range
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import prefers_html
@@ -51,34 +21,34 @@ from podstead.web.pages.templates import page_response
 from podstead.web.pages.texts import preferred_language
 from podstead.web.response import NO_STORE, Response, json_content_response
 
-STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
-    BadRequest: (400, "Bad Request"),
-    NotAuthenticated: (401, "Unauthorized"),
-    AccessDenied: (403, "Forbidden"),
-    NotFound: (404, "Not Found"),
-    MethodNotAllowed: (405, "Method Not Allowed"),
-    NotAcceptable: (406, "Not Acceptable"),
-    BodyTimeout: (408, "Request Timeout"),
-    Conflict: (409, "Conflict"),
-    PreconditionFailed: (412, "Precondition Failed"),
-    BodyTooLarge: (413, "Content Too Large"),
-    TargetTooLong: (414, "URI Too Long"),
-    UnsupportedMediaType: (415, "Unsupported Media Type"),
-    RangeNotSatisfiable: (416, "Range Not Satisfiable"),
-    Misdirected: (421, "Misdirected Request"),
-    Unprocessable: (422, "Unprocessable Content"),
-    RateLimited: (429, "Too Many Requests"),
-    HeadersTooLarge: (431, "Request Header Fields Too Large"),
-    ChecksumMismatch: (460, "Checksum Mismatch"),
-    MethodUnknown: (501, "Not Implemented"),
-    StorageError: (500, "Internal Server Error"),
-    StoreUnavailable: (503, "Service Unavailable"),
-    OutboundError: (502, "Bad Gateway"),
-    ForeignDestination: (502, "Bad Gateway"),
-    RemoteUnavailable: (503, "Service Unavailable"),
-    Overloaded: (503, "Service Unavailable"),
-    DiskFull: (507, "Insufficient Storage"),
-    QuotaExceeded: (507, "Insufficient Storage"),
+STATUSES: dict[type[errors.PodsteadError], tuple[int, str]] = {
+    errors.BadRequest: (400, "Bad Request"),
+    errors.NotAuthenticated: (401, "Unauthorized"),
+    errors.AccessDenied: (403, "Forbidden"),
+    errors.NotFound: (404, "Not Found"),
+    errors.MethodNotAllowed: (405, "Method Not Allowed"),
+    errors.NotAcceptable: (406, "Not Acceptable"),
+    errors.BodyTimeout: (408, "Request Timeout"),
+    errors.Conflict: (409, "Conflict"),
+    errors.PreconditionFailed: (412, "Precondition Failed"),
+    errors.BodyTooLarge: (413, "Content Too Large"),
+    errors.TargetTooLong: (414, "URI Too Long"),
+    errors.UnsupportedMediaType: (415, "Unsupported Media Type"),
+    errors.RangeNotSatisfiable: (416, "Range Not Satisfiable"),
+    errors.Misdirected: (421, "Misdirected Request"),
+    errors.Unprocessable: (422, "Unprocessable Content"),
+    errors.RateLimited: (429, "Too Many Requests"),
+    errors.HeadersTooLarge: (431, "Request Header Fields Too Large"),
+    errors.ChecksumMismatch: (460, "Checksum Mismatch"),
+    errors.MethodUnknown: (501, "Not Implemented"),
+    errors.StorageError: (500, "Internal Server Error"),
+    errors.StoreUnavailable: (503, "Service Unavailable"),
+    errors.OutboundError: (502, "Bad Gateway"),
+    errors.ForeignDestination: (502, "Bad Gateway"),
+    errors.RemoteUnavailable: (503, "Service Unavailable"),
+    errors.Overloaded: (503, "Service Unavailable"),
+    errors.DiskFull: (507, "Insufficient Storage"),
+    errors.QuotaExceeded: (507, "Insufficient Storage"),
 }
 """Status and reason by error class; a subclass has those of its nearest ancestor here."""
 
@@ -97,7 +67,7 @@ class _ErrorBody(msgspec.Struct, omit_defaults=True):
     needed_bytes: int | None = msgspec.field(name="neededBytes", default=None)
 
 
-def status_of(error: PodsteadError) -> tuple[int, str]:
+def status_of(error: errors.PodsteadError) -> tuple[int, str]:
     """The status and reason phrase of an error."""
     for cls in type(error).__mro__:
         if cls in STATUSES:
@@ -106,7 +76,7 @@ def status_of(error: PodsteadError) -> tuple[int, str]:
 
 
 def refusal(
-    error: PodsteadError,
+    error: errors.PodsteadError,
     *,
     method: str,
     accept: str | None,
@@ -114,7 +84,7 @@ def refusal(
     claimed: bool = False,
     target: ResourcePath | None = None,
     accept_language: str | None = None,
-    text_of: Callable[[PodsteadError], str] = str,
+    text_of: Callable[[errors.PodsteadError], str] = str,
 ) -> Response:
     """The response to a request that failed with ``error``. ``challenges`` are the schemes that a
     401 lists; ``claimed`` is true if a feature answers the request (:class:`ClaimedRequest` of the
@@ -134,9 +104,9 @@ def refusal(
         return page_response(page, status=status, method=method, headers=headers)
     message = INTERNAL_MESSAGE if status == 500 else text_of(error)
     body = _ErrorBody(error.known_text or reason, message)
-    if isinstance(error, RateLimited):
+    if isinstance(error, errors.RateLimited):
         body.retry_after_s = error.retry_after_s
-    elif isinstance(error, QuotaExceeded):
+    elif isinstance(error, errors.QuotaExceeded):
         body.used_bytes = error.used_bytes
         body.limit_bytes = error.limit_bytes
         body.needed_bytes = error.needed_bytes
@@ -144,16 +114,16 @@ def refusal(
 
 
 def _error_headers(
-    error: PodsteadError, challenges: AuthenticateChallenges, *, claimed: bool
+    error: errors.PodsteadError, challenges: AuthenticateChallenges, *, claimed: bool
 ) -> Headers:
-    if isinstance(error, NotAuthenticated | InsufficientScope):
+    if isinstance(error, errors.NotAuthenticated | errors.InsufficientScope):
         return challenges.headers(error, claimed=claimed)
-    if isinstance(error, MethodNotAllowed):
+    if isinstance(error, errors.MethodNotAllowed):
         return [(b"allow", ", ".join(error.allow).encode("ascii"))]
-    if isinstance(error, RangeNotSatisfiable):
+    if isinstance(error, errors.RangeNotSatisfiable):
         return [(b"content-range", unsatisfied_content_range(error.size_bytes).encode("ascii"))]
-    if isinstance(error, RateLimited | RemoteUnavailable):
+    if isinstance(error, errors.RateLimited | errors.RemoteUnavailable):
         return [(b"retry-after", str(error.retry_after_s).encode("ascii"))]
-    if isinstance(error, Overloaded | StoreUnavailable):
+    if isinstance(error, errors.Overloaded | errors.StoreUnavailable):
         return [(b"retry-after", str(_RETRY_S).encode("ascii"))]
     return []

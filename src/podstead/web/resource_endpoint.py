@@ -8,22 +8,8 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
+from podstead.core import errors, identifiers
 from podstead.core.clock import Clock
-from podstead.core.errors import (
-    BadRequest,
-    ForbiddenDestination,
-    ForeignDestination,
-    NotAuthenticated,
-    RequestRefused,
-    UnsupportedMediaType,
-)
-from podstead.core.identifiers import (
-    ResourcePath,
-    is_container,
-    parse_path,
-    storage_description_of,
-    storage_root,
-)
 from podstead.core.identity import Identity
 from podstead.core.media_types import HTML, RDF_TYPES, essence, is_passive
 from podstead.core.operation import Operation
@@ -65,10 +51,12 @@ class FormerPods:
         self._base_url = base_url
         self._clock = clock
 
-    async def redirect(self, method: str, path: ResourcePath, query: bytes) -> Response | None:
+    async def redirect(
+        self, method: str, path: identifiers.ResourcePath, query: bytes
+    ) -> Response | None:
         """The redirect to the same path of the pod; ``None`` if no pod had this name. Raises
         StorageError."""
-        root = storage_root(path)
+        root = identifiers.storage_root(path)
         if root is None:
             return None
         name = root.strip("/")
@@ -152,13 +140,13 @@ def transfer_of(operation: Operation, request: Request, *, base_url: str) -> Ope
     request with content, which means nothing here (RFC 4918 section 8.4).
     """
     if request.body.announced:
-        raise UnsupportedMediaType(f"{operation.method} has no content")
+        raise errors.UnsupportedMediaType(f"{operation.method} has no content")
     destination = request.fields.get(b"destination")
     if destination is None:
-        raise BadRequest("The Destination header is missing")
+        raise errors.BadRequest("The Destination header is missing")
     overwrite = _OVERWRITE.get(request.fields.get(b"overwrite"))
     if overwrite is None:
-        raise BadRequest("The Overwrite header must be T or F")
+        raise errors.BadRequest("The Overwrite header must be T or F")
     return replace(
         operation,
         destination=destination_path(destination, base_url=base_url, host=request.host),
@@ -167,7 +155,7 @@ def transfer_of(operation: Operation, request: Request, *, base_url: str) -> Ope
     )
 
 
-def destination_path(destination: str, *, base_url: str, host: str) -> ResourcePath:
+def destination_path(destination: str, *, base_url: str, host: str) -> identifiers.ResourcePath:
     """The path of a Destination: an absolute URL on this server, or an absolute path.
 
     ``host`` is the host that the request was sent to. Raises BadRequest, ForeignDestination and
@@ -176,20 +164,20 @@ def destination_path(destination: str, *, base_url: str, host: str) -> ResourceP
     try:
         parts = urlsplit(destination.strip())
     except ValueError as error:
-        raise BadRequest("The Destination header is not a URL") from error
+        raise errors.BadRequest("The Destination header is not a URL") from error
     if parts.query or parts.fragment:
-        raise BadRequest("The Destination header must be a URL without query and fragment")
+        raise errors.BadRequest("The Destination header must be a URL without query and fragment")
     if parts.netloc and parts.netloc.lower() not in hosts_of(base_url) | {host}:
-        raise ForeignDestination("The destination is on another server")
+        raise errors.ForeignDestination("The destination is on another server")
     if parts.scheme not in ("http", "https") if parts.netloc else parts.scheme:
-        raise BadRequest("The Destination header must be an http URL or an absolute path")
+        raise errors.BadRequest("The Destination header must be an http URL or an absolute path")
     try:
-        path = parse_path((parts.path or "/").encode("latin-1"))
+        path = identifiers.parse_path((parts.path or "/").encode("latin-1"))
     except UnicodeEncodeError as error:
-        raise BadRequest("The Destination header must be percent-encoded") from error
-    root = storage_root(path)
-    if is_reserved(path) or (root is not None and path == storage_description_of(root)):
-        raise ForbiddenDestination("No resource can have the URL of the destination")
+        raise errors.BadRequest("The Destination header must be percent-encoded") from error
+    root = identifiers.storage_root(path)
+    if is_reserved(path) or (root is not None and path == identifiers.storage_description_of(root)):
+        raise errors.ForbiddenDestination("No resource can have the URL of the destination")
     return path
 
 
@@ -199,7 +187,7 @@ def _with_members(method: str, depth: str | None) -> bool:
     if method == "COPY" and depth == "0":
         return False
     allowed = "0 or infinity" if method == "COPY" else "infinity"
-    raise BadRequest(f"The Depth of {method} must be {allowed}")
+    raise errors.BadRequest(f"The Depth of {method} must be {allowed}")
 
 
 _INDEX_PAGE = "index.html"
@@ -238,7 +226,7 @@ class ResourceEndpoint:
                     resource_request.operation, request, base_url=self._base_url
                 )
             outcome = await self._service.handle(resource_request)
-        except RequestRefused as error:
+        except errors.RequestRefused as error:
             return await self._redirect(request) or self._refused(error, resource_request, request)
         if self._redirects_reads:
             address = await redirect_of(request, resource_request, outcome)
@@ -257,15 +245,15 @@ class ResourceEndpoint:
         elsewhere = await self._redirect(request)
         if elsewhere is not None:
             return elsewhere
-        if is_container(operation.target):
+        if identifiers.is_container(operation.target):
             index = await self._index_page(operation)
             return index or _to_page(operation.target, operation.method)
         resource_request = ResourceRequest(operation, None)
         try:
             outcome = await self._service.handle(resource_request)
-        except NotAuthenticated:
+        except errors.NotAuthenticated:
             return _to_page(operation.target, operation.method)
-        except RequestRefused as error:
+        except errors.RequestRefused as error:
             return self._refused(error, resource_request, request)
         if outcome.result is not Result.MOVED and _is_rdf(outcome):
             return _to_page(operation.target, operation.method)
@@ -273,11 +261,11 @@ class ResourceEndpoint:
 
     async def _index_page(self, operation: Operation) -> Response | None:
         """The page that the owner has stored for visitors of a container, if they may read it."""
-        target = ResourcePath(operation.target + _INDEX_PAGE)
+        target = identifiers.ResourcePath(operation.target + _INDEX_PAGE)
         request = ResourceRequest(replace(operation, target=target), None)
         try:
             outcome = await self._service.handle(request)
-        except RequestRefused:
+        except errors.RequestRefused:
             return None
         stored = outcome.metadata
         if stored is None or essence(stored.content_type) != HTML:
@@ -289,7 +277,7 @@ class ResourceEndpoint:
         return await self._former_pods.redirect(request.method, request.path, request.query)
 
     def _refused(
-        self, error: RequestRefused, resource_request: ResourceRequest, request: Request
+        self, error: errors.RequestRefused, resource_request: ResourceRequest, request: Request
     ) -> Response:
         response = refusal(
             error,
@@ -303,7 +291,7 @@ class ResourceEndpoint:
         return response
 
 
-def _to_page(target: ResourcePath, method: str) -> Response:
+def _to_page(target: identifiers.ResourcePath, method: str) -> Response:
     """With the note that RFC 9110 section 15.4.4 asks for."""
     address = files_url(target)
     note = (

@@ -9,46 +9,11 @@ from collections.abc import Sequence
 from email.utils import formatdate
 from functools import lru_cache
 
+from podstead.core import errors, identifiers, vocab
 from podstead.core.caches import memoize_short_first_keys, memoize_short_keys
 from podstead.core.clock import Clock
-from podstead.core.errors import (
-    AccessDenied,
-    NotAuthenticated,
-    NotFound,
-    PreconditionFailed,
-    RequestRefused,
-    UnsupportedMediaType,
-)
 from podstead.core.header_fields import Return, link_header
-from podstead.core.identifiers import (
-    Auxiliary,
-    ResourcePath,
-    accepts_only_rdf,
-    acl_of,
-    allowed_methods,
-    auxiliary_kind,
-    description_of,
-    is_container,
-    storage_description_of,
-    storage_root,
-    subject_of,
-)
 from podstead.core.media_types import RDF_TYPES, essence
-from podstead.core.vocab import (
-    ACCESS_IGNORED_CONDITION,
-    ACL_CONDITION,
-    ACL_CONDITION_CLASS,
-    LDP_BASIC_CONTAINER,
-    LDP_CONTAINER,
-    LDP_NON_RDF_SOURCE,
-    LDP_RDF_SOURCE,
-    LDP_RESOURCE,
-    PIM_STORAGE_CLASS,
-    SOLID_OWNER,
-    SOLID_POD_OWNER,
-    SOLID_STORAGE_DESCRIPTION,
-    SOLID_UPDATES_VIA_STREAMING_HTTP,
-)
 from podstead.notifications.channel_types import stream_of_resource
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
@@ -132,7 +97,7 @@ class Responder:
         if outcome.result in _READ:
             response.of_stored_state = request.cacheable
             response.valid_until_s = request.valid_until_s
-            if is_container(request.operation.target):
+            if identifiers.is_container(request.operation.target):
                 response.vary = _VARY_OF_CONTAINERS
         return response
 
@@ -141,21 +106,21 @@ class Responder:
         headers = [field for field in self._facts(outcome, request) if field[0] not in _NOT_OF_S3]
         return empty_response(307, [*headers, (b"location", address.encode("ascii")), NO_STORE])
 
-    def refusal_facts(self, request: ResourceRequest, error: RequestRefused) -> Headers:
+    def refusal_facts(self, request: ResourceRequest, error: errors.RequestRefused) -> Headers:
         """The headers of the response to a refused operation. They depend on the URL and on the
         access of the agent (W-50, P-30), so they reveal nothing about the target. The entity tag is
         only sent after a failed precondition, which is evaluated after the access decision."""
         target = request.operation.target
         headers: Headers = [(b"link", _links(target, None, self._base_url))]
-        denied = isinstance(error, NotAuthenticated | AccessDenied)
+        denied = isinstance(error, errors.NotAuthenticated | errors.AccessDenied)
         if denied or request.operation.method in _SAFE:  # A-9, W-50
             _add_wac_allow(headers, request)
         if request.operation.method in _SAFE:
             headers += self._further
-        if isinstance(error, UnsupportedMediaType | NotFound):
+        if isinstance(error, errors.UnsupportedMediaType | errors.NotFound):
             # They say whether and how a client can create a missing resource.
             headers += _method_headers(target)
-        if isinstance(error, PreconditionFailed) and request.existing is not None:
+        if isinstance(error, errors.PreconditionFailed) and request.existing is not None:
             headers.append((b"etag", stored_tag(request.existing).encode("ascii")))
         return headers
 
@@ -182,7 +147,7 @@ class Responder:
             headers.append((b"link", links))
         if request.ignored_conditions and outcome.result in _WRITTEN:
             ignored = [
-                (type_ or ACL_CONDITION_CLASS, ACCESS_IGNORED_CONDITION)
+                (type_ or vocab.ACL_CONDITION_CLASS, vocab.ACCESS_IGNORED_CONDITION)
                 for type_ in request.ignored_conditions
             ]
             headers.append((b"link", link_header(ignored).encode("ascii")))
@@ -203,15 +168,17 @@ class Responder:
 
 
 def options_response(
-    target: ResourcePath, *, base_url: str, further: Sequence[HeaderField]
+    target: identifiers.ResourcePath, *, base_url: str, further: Sequence[HeaderField]
 ) -> Response:
     """The response to OPTIONS of a resource, which depends on the URL alone (P-13), with
     ``further`` header fields."""
     headers: Headers = [*_method_headers(target), *further]
-    root = storage_root(target)
+    root = identifiers.storage_root(target)
     links = _condition_links(target)
     if root is not None:
-        links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
+        links.append(
+            (base_url + identifiers.storage_description_of(root), vocab.SOLID_STORAGE_DESCRIPTION)
+        )
     if links:
         headers.append((b"link", link_header(links).encode("ascii")))
     return empty_response(204, headers)
@@ -247,7 +214,11 @@ def _preference_applied(outcome: Outcome, request: ResourceRequest) -> bytes | N
     preferences = operation.preferences
     if outcome.result in _WRITTEN:
         return b"return=minimal" if preferences.returned is Return.MINIMAL else None
-    if outcome.result in _READ and is_container(operation.target) and preferences.choose_parts:
+    if (
+        outcome.result in _READ
+        and identifiers.is_container(operation.target)
+        and preferences.choose_parts
+    ):
         return b"return=representation"
     return None
 
@@ -271,7 +242,7 @@ def http_date(unix_s: int) -> bytes:
 
 @memoize_short_first_keys
 def _links(
-    target: ResourcePath,
+    target: identifiers.ResourcePath,
     kind: ResourceKind | None,
     base_url: str,
     *,
@@ -281,31 +252,33 @@ def _links(
 ) -> bytes:
     """The Link header on one line (P-29 to P-35, N-22); without ``kind``, only what follows from
     the URL."""
-    subject = subject_of(target)
-    links = [(base_url + acl_of(subject), "acl")]
-    auxiliary = auxiliary_kind(target)
-    if auxiliary is Auxiliary.DESCRIPTION:
+    subject = identifiers.subject_of(target)
+    links = [(base_url + identifiers.acl_of(subject), "acl")]
+    auxiliary = identifiers.auxiliary_kind(target)
+    if auxiliary is identifiers.Auxiliary.DESCRIPTION:
         links.append((base_url + subject, "describes"))
     elif auxiliary is None:
-        links.append((base_url + description_of(subject), "describedby"))
+        links.append((base_url + identifiers.description_of(subject), "describedby"))
     links += _condition_links(target)
-    root = storage_root(target)
+    root = identifiers.storage_root(target)
     if root is not None:
-        links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
+        links.append(
+            (base_url + identifiers.storage_description_of(root), vocab.SOLID_STORAGE_DESCRIPTION)
+        )
         stream = base_url + stream_of_resource(base_url + target)
-        links.append((stream, SOLID_UPDATES_VIA_STREAMING_HTTP))
+        links.append((stream, vocab.SOLID_UPDATES_VIA_STREAMING_HTTP))
     if owner is not None:  # P-33; clients use either
-        links += [(owner, SOLID_OWNER), (owner, SOLID_POD_OWNER)]
+        links += [(owner, vocab.SOLID_OWNER), (owner, vocab.SOLID_POD_OWNER)]
     links += [(base_url + address + target, relation) for address, relation in further]
     types = _type_links(tuple(_types(target, kind, rdf=rdf)))
     return f"{link_header(links)}, {types}".encode("ascii")
 
 
-def _condition_links(target: ResourcePath) -> list[tuple[str, str]]:
+def _condition_links(target: identifiers.ResourcePath) -> list[tuple[str, str]]:
     """The types of conditions that are supported, in responses about an ACL (W-9)."""
-    if auxiliary_kind(target) is not Auxiliary.ACL:
+    if identifiers.auxiliary_kind(target) is not identifiers.Auxiliary.ACL:
         return []
-    return [(type_, ACL_CONDITION) for type_ in SUPPORTED_CONDITIONS]
+    return [(type_, vocab.ACL_CONDITION) for type_ in SUPPORTED_CONDITIONS]
 
 
 @lru_cache(maxsize=16)
@@ -314,27 +287,29 @@ def _type_links(types: tuple[str, ...]) -> str:
     return link_header([(iri, "type") for iri in types])
 
 
-def _types(target: ResourcePath, kind: ResourceKind | None, *, rdf: bool) -> list[str]:
-    types = [LDP_RESOURCE]
-    if is_container(target):
-        types += [LDP_CONTAINER, LDP_BASIC_CONTAINER]
-        if storage_root(target) == target:
-            types.append(PIM_STORAGE_CLASS)
-    elif auxiliary_kind(target) is not None:
-        types.append(LDP_RDF_SOURCE)  # also if none is stored: an empty description is RDF
+def _types(target: identifiers.ResourcePath, kind: ResourceKind | None, *, rdf: bool) -> list[str]:
+    types = [vocab.LDP_RESOURCE]
+    if identifiers.is_container(target):
+        types += [vocab.LDP_CONTAINER, vocab.LDP_BASIC_CONTAINER]
+        if identifiers.storage_root(target) == target:
+            types.append(vocab.PIM_STORAGE_CLASS)
+    elif identifiers.auxiliary_kind(target) is not None:
+        types.append(vocab.LDP_RDF_SOURCE)  # also if none is stored: an empty description is RDF
     elif kind is not None:
-        types.append(LDP_RDF_SOURCE if rdf else LDP_NON_RDF_SOURCE)
+        types.append(vocab.LDP_RDF_SOURCE if rdf else vocab.LDP_NON_RDF_SOURCE)
     return types
 
 
 @memoize_short_keys
-def _method_headers(target: ResourcePath) -> tuple[tuple[bytes, bytes], ...]:
-    allowed = allowed_methods(target)
+def _method_headers(target: identifiers.ResourcePath) -> tuple[tuple[bytes, bytes], ...]:
+    allowed = identifiers.allowed_methods(target)
     headers: Headers = [(b"allow", ", ".join(allowed).encode("ascii"))]
     if "PATCH" in allowed:
         headers.append((b"accept-patch", _PATCH_INPUT))
     if "POST" in allowed:
         headers.append((b"accept-post", _ANY_INPUT))
     if "PUT" in allowed:
-        headers.append((b"accept-put", _RDF_INPUT if accepts_only_rdf(target) else _ANY_INPUT))
+        headers.append(
+            (b"accept-put", _RDF_INPUT if identifiers.accepts_only_rdf(target) else _ANY_INPUT)
+        )
     return tuple(headers)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,26 @@ async def test_a_removal_that_was_interrupted_is_done_by_the_next_sweep(
         assert files_with(blobs, "yyyy") == []
     finally:
         await store.close()
+
+
+def test_a_damaged_former_state_is_found_and_removed(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with running_server(ServerProcess(root)) as server:
+        pod = create_pod(server)
+        with pod.owner() as owner:
+            for content in ("small", "x" * 200_000, "now"):
+                assert owner.put(f"{pod.root}a.txt", content).status in {201, 204}
+    assert run_command("check", "--root", str(root)).returncode == 0
+    with closing(sqlite3.connect(root / "podstead.db")) as database, database:
+        database.execute("UPDATE former_states SET content = x'00' WHERE content IS NOT NULL")
+        [(blob,)] = database.execute("SELECT blob FROM former_states WHERE blob IS NOT NULL")
+    [body] = [each for each in (root / "blobs").rglob("*") if each.name == blob]
+    body.write_bytes(b"y" * 200_000)
+    found = run_command("check", "--root", str(root))
+    assert found.returncode == 1
+    assert found.stdout.count("a.txt") == 2
+    run_command("check", "--repair", "--root", str(root))
+    assert run_command("check", "--root", str(root)).returncode == 0
+    with closing(sqlite3.connect(root / "podstead.db")) as database:
+        left = database.execute("SELECT count(*) FROM former_states WHERE path LIKE '%a.txt'")
+        assert left.fetchone() == (0,)

@@ -102,6 +102,7 @@ _CALLS: Mapping[str, _Call] = {
     "recount": lambda store, _present, _blob: store.recount(),
     "take_orphan_body": lambda store, _present, _blob: store.take_orphan_body(STORAGE),
     "compact": lambda store, _present, _blob: store.compact(now_ms=NOW_MS, is_alone=False),
+    "remove_garbage": lambda store, _present, _blob: store.remove_garbage(now_ms=NOW_MS),
     "sweep": lambda store, _present, _blob: store.sweep(now_ms=NOW_MS),
 }
 

@@ -312,7 +312,7 @@ ABSTRACT = {PodsteadError, RequestRefused, ServerTrouble}
 CLASSES = [
     cls
     for _, cls in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(cls, PodsteadError) and cls not in ABSTRACT
+    if issubclass(cls, PodsteadError) and cls not in ABSTRACT and cls is not errors.StartRefused
 ]
 REALM = "http://localhost:3000"
 

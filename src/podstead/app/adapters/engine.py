@@ -28,12 +28,7 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.storage.root import prepare_folders, prepare_root
-from podstead.storage.sqlite import (
-    SharedChanges,
-    SqliteFacts,
-    SqliteStore,
-    convert_to_shrinkable,
-)
+from podstead.storage.sqlite import SharedChanges, SqliteFacts, SqliteStore, convert_to_shrinkable
 from podstead.storage.tables import BODIES_FACT
 
 if TYPE_CHECKING:  # for commands only

@@ -20,15 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, TypeVar
 
-from podstead.app.adapters.engine import (
-    PersistentFacts,
-    claim_bodies,
-    key_storage,
-    layout_of,
-    new_store,
-    prepared_engine,
-    stored_facts,
-)
+from podstead.app.adapters import engine
 from podstead.app.adapters.keys import (
     PREVIOUS_TOKEN_KEY,
     PROVIDER,
@@ -76,7 +68,9 @@ _MARK_BYTES: Final = 16
 _PRIVATE: Final = 0o700
 
 
-def claim_shared_folder(folder: Path, fact: str, facts: PersistentFacts, *, advice: str) -> None:
+def claim_shared_folder(
+    folder: Path, fact: str, facts: engine.PersistentFacts, *, advice: str
+) -> None:
     """Mark a folder at the first start, and refuse any other one later. Called by one node at a
     time. Raises RootUnusable with the advice, StorageError."""
     file, noted = folder / _SHARED_FOLDER_FILE, facts.read_fact(fact)
@@ -109,7 +103,7 @@ def refuse_lost_database(settings: Settings) -> None:
 def refuse_data_without_records(settings: Settings) -> None:
     """Refuse bodies, keys and folders of features that no records are about. Raises RootUnusable,
     StorageError."""
-    layout = layout_of(settings)
+    layout = engine.layout_of(settings)
     left = []
     if isinstance(settings.bodies, S3Location):
         if _run_in_child(_has_objects, settings.bodies):
@@ -171,7 +165,7 @@ async def _has_objects(location: S3Location) -> bool:
 
 
 async def _has_pods(settings: Settings) -> bool:
-    store = new_store(settings)
+    store = engine.new_store(settings)
     await store.open()
     try:
         async for _ in each_pod(store):
@@ -216,7 +210,7 @@ def prepared_root(settings: Settings, *, accept_loss: bool = False) -> Iterator[
         space.release_if_low()
         if not accept_loss:
             refuse_lost_database(settings)
-        with prepared_engine(settings, space) as layout:
+        with engine.prepared_engine(settings, space) as layout:
             _prepare_records(settings, layout, accept_loss=accept_loss)
         space.restore()
         _look_at_database(settings)
@@ -247,13 +241,13 @@ def _prepare_records(settings: Settings, layout: RootLayout, *, accept_loss: boo
     is_new = remembered_base_url(settings) is None
     if is_new and not accept_loss:
         refuse_data_without_records(settings)
-    claim_bodies(settings, stored_facts(settings), is_new=is_new)
+    engine.claim_bodies(settings, engine.stored_facts(settings), is_new=is_new)
     _claim_base_url(settings)
     if settings.database is not None:
         _claim_shared_folders(settings)
     for feature in features():
         feature.prepare_root(settings, is_new=is_new)
-    keys = key_storage(settings)
+    keys = engine.key_storage(settings)
     if keys.is_remote:
         adopt_keys(keys, KeyFiles(layout.keys))
     if not is_new and not accept_loss:
@@ -280,7 +274,7 @@ def _prepare_keys(settings: Settings, keys: KeyStorage) -> None:
 
 def _claim_shared_folders(settings: Settings) -> None:
     """Refuse folders that are not those of the other nodes. Raises RootUnusable, StorageError."""
-    facts, layout = stored_facts(settings), layout_of(settings)
+    facts, layout = engine.stored_facts(settings), engine.layout_of(settings)
     if not isinstance(settings.bodies, S3Location):
         claim_shared_folder(
             layout.blobs,
@@ -297,7 +291,7 @@ def _claim_shared_folders(settings: Settings) -> None:
 
 def refuse_unfinished_copy(settings: Settings) -> None:
     """Raises RootUnusable while 'podstead copy' has not finished, StorageError."""
-    if stored_facts(settings).read_fact(COPYING_FACT) is not None:
+    if engine.stored_facts(settings).read_fact(COPYING_FACT) is not None:
         raise RootUnusable(
             "These records are an unfinished copy. Run the same 'podstead copy' again to finish it."
         )
@@ -305,31 +299,31 @@ def refuse_unfinished_copy(settings: Settings) -> None:
 
 def remembered_base_url(settings: Settings) -> str | None:
     """The base URL of a data root; ``None`` before the first start. Raises StorageError."""
-    return stored_facts(settings).read_fact(BASE_URL_FACT)
+    return engine.stored_facts(settings).read_fact(BASE_URL_FACT)
 
 
 def former_base_urls(settings: Settings) -> tuple[str, ...]:
     """What the base URL was before it was changed, the newest first. Raises StorageError."""
-    stored = stored_facts(settings).read_fact(_FORMER_BASE_URLS)
+    stored = engine.stored_facts(settings).read_fact(_FORMER_BASE_URLS)
     return tuple(stored.split()) if stored else ()
 
 
 def unfinished_move(settings: Settings) -> str | None:
     """The base URL to which a data root is being moved, if that was interrupted. Raises
     StorageError."""
-    return stored_facts(settings).read_fact(_MOVING_TO) or None
+    return engine.stored_facts(settings).read_fact(_MOVING_TO) or None
 
 
 def begin_move(settings: Settings, base_url: str) -> None:
     """Note that a data root is being moved: it cannot be served until that is finished. Raises
     StorageError."""
-    stored_facts(settings).write_fact(_MOVING_TO, base_url)
+    engine.stored_facts(settings).write_fact(_MOVING_TO, base_url)
 
 
 def finish_move(settings: Settings, base_url: str) -> None:
     """Note that a data root has another base URL. Each step may be repeated. Raises
     StorageError."""
-    facts = stored_facts(settings)
+    facts = engine.stored_facts(settings)
     before = facts.read_fact(BASE_URL_FACT)
     former = [before, *former_base_urls(settings)]
     stored = dict.fromkeys(url for url in former if url and url != base_url)
@@ -343,20 +337,20 @@ def finish_move(settings: Settings, base_url: str) -> None:
 def remembered_issuer(settings: Settings) -> str | None:
     """The issuer that the accounts of a data root belong to; ``None`` before the first start.
     Raises StorageError."""
-    facts = stored_facts(settings)
+    facts = engine.stored_facts(settings)
     return facts.read_fact(_ISSUER) or facts.read_fact(BASE_URL_FACT)
 
 
 def remembered_provider(settings: Settings) -> str | None:
     """The issuer of the provider that this data root was served with; ``None`` without one. Raises
     StorageError."""
-    return stored_facts(settings).read_fact(_ISSUER)
+    return engine.stored_facts(settings).read_fact(_ISSUER)
 
 
 def store_issuer(settings: Settings, issuer: str) -> None:
     """Move the accounts to a provider with another issuer at the next start. Raises
     StorageError."""
-    stored_facts(settings).write_fact(_ISSUER, issuer)
+    engine.stored_facts(settings).write_fact(_ISSUER, issuer)
 
 
 def _claim_base_url(settings: Settings) -> None:
@@ -367,7 +361,7 @@ def _claim_base_url(settings: Settings) -> None:
     """
     _check_base_url(settings)
     if remembered_base_url(settings) is None:
-        stored_facts(settings).write_fact(BASE_URL_FACT, settings.base_url)
+        engine.stored_facts(settings).write_fact(BASE_URL_FACT, settings.base_url)
 
 
 def _check_base_url(settings: Settings) -> None:
@@ -391,7 +385,7 @@ def _claim_issuer(settings: Settings, *, was_provider: bool) -> None:
 
     Earlier versions did not store it; for them it was the base URL.
     """
-    facts = stored_facts(settings)
+    facts = engine.stored_facts(settings)
     remembered = facts.read_fact(_ISSUER) or (settings.base_url if was_provider else None)
     if remembered is None or remembered == settings.issuer:
         facts.write_fact(_ISSUER, settings.issuer)

@@ -17,7 +17,7 @@ from podstead.idp.mail_queue import MailQueue
 from podstead.notifications.channels import ChannelHandler, DeliveryFailures
 from podstead.storage.record_store import RecordStore
 from podstead.web.console.server import (
-    Finding,
+    FeatureFinding,
     Health,
     MailHealth,
     SettingGroup,
@@ -64,7 +64,7 @@ class ServerHealth:
             slow=await self._slow.newest(),
             mail=await self._mail(),
             findings=[
-                Finding(each.check, each.detail, each.remedy, is_bad=each.severity in _BAD)
+                FeatureFinding(each.check, each.detail, each.remedy, is_bad=each.severity in _BAD)
                 for each in await self._features.findings()
             ],
         )

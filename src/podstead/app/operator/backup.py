@@ -25,22 +25,10 @@ from podstead.config import Settings
 from podstead.core.date_times import write_time
 from podstead.core.errors import PodsteadError, RootUnusable
 from podstead.features import folders
+from podstead.storage.backup import reading
 from podstead.storage.backup.archives import ArchiveBackup, archive_sink
 from podstead.storage.backup.copying import OpenDrafts, RootCopy
 from podstead.storage.backup.last import FailedBackup, LastBackup, write_last_backup
-from podstead.storage.backup.reading import (
-    DATABASE,
-    FORMAT,
-    BackupCounts,
-    BackupDamaged,
-    BackupReader,
-    BackupUnusable,
-    FileRecord,
-    FolderBackup,
-    Manifest,
-    checked_pieces,
-    take_all,
-)
 from podstead.storage.backup.restoring import restore_into
 from podstead.storage.backup.sinks import FolderSink, Sink, partial_file, partial_folder
 from podstead.storage.blobs.s3_location import S3Location
@@ -55,7 +43,7 @@ from podstead.storage.tables import BODIES_FACT
 
 async def back_up_to_folder(
     settings: Settings, target: Path, *, previous: Path | None, on_step: OnStep
-) -> Manifest:
+) -> reading.Manifest:
     """Write a backup into the new folder ``target``, whose files are those of ``previous`` where
     they did not change.
 
@@ -73,7 +61,9 @@ async def back_up_to_folder(
     return manifest
 
 
-async def back_up_to_archive(settings: Settings, target: Path, *, on_step: OnStep) -> Manifest:
+async def back_up_to_archive(
+    settings: Settings, target: Path, *, on_step: OnStep
+) -> reading.Manifest:
     """Write a backup into the new file ``target``.
 
     Raises BackupUnusable, BackupDamaged, StorageError, OSError.
@@ -85,8 +75,8 @@ async def back_up_to_archive(settings: Settings, target: Path, *, on_step: OnSte
             with archive_sink(archive) as sink:
                 manifest = await _back_up(settings, sink, previous=None, on_step=on_step)
             on_step("Verifying the backup", 0, 0)
-            if ArchiveBackup(archive).read_all(take_all) != manifest:
-                raise BackupDamaged(f"The manifest in {target} is not what was written")
+            if ArchiveBackup(archive).read_all(reading.take_all) != manifest:
+                raise reading.BackupDamaged(f"The manifest in {target} is not what was written")
         _record_success(settings, target, manifest, started_s)
     return manifest
 
@@ -95,7 +85,7 @@ def _check_outside(settings: Settings, target: Path) -> None:
     """Raise BackupUnusable for a backup in the data root, which would be a part of the next one,
     and lost together with it."""
     if target.resolve().is_relative_to(settings.root.resolve()):
-        raise BackupUnusable(f"{target} is in the data root. Choose a place outside of it.")
+        raise reading.BackupUnusable(f"{target} is in the data root. Choose a place outside of it.")
 
 
 @contextmanager
@@ -111,7 +101,9 @@ def _failure_recorded(settings: Settings, target: Path) -> Iterator[None]:
         raise
 
 
-def _record_success(settings: Settings, target: Path, manifest: Manifest, started_s: float) -> None:
+def _record_success(
+    settings: Settings, target: Path, manifest: reading.Manifest, started_s: float
+) -> None:
     now_ms = _now_ms()
     write_last_backup(
         RootLayout(settings.root).last_backup,
@@ -132,7 +124,7 @@ def _record_success(settings: Settings, target: Path, manifest: Manifest, starte
 
 async def _back_up(
     settings: Settings, sink: Sink, *, previous: Path | None, on_step: OnStep
-) -> Manifest:
+) -> reading.Manifest:
     layout = layout_of(settings)
     store = unopened_store(settings)
     with store.removals_locked():
@@ -167,10 +159,10 @@ class _Backup:
     objects: StoredBlobs | None
     faults: list[str] = field(default_factory=list)
 
-    async def make(self, previous: Path | None) -> Manifest:
+    async def make(self, previous: Path | None) -> reading.Manifest:
         started_ms = _now_ms()
         with closing(OpenDrafts()) as drafts:
-            records_file = self.sink.work / f".{DATABASE}"
+            records_file = self.sink.work / f".{reading.DATABASE}"
             with closing(self.store.inspect()) as records:
                 moment_ms = records.moment_ms
                 if self.objects is None:
@@ -195,15 +187,15 @@ class _Backup:
                 counts = records.counts()
                 base_url = records.read_fact(BASE_URL_FACT)
                 schema = records.schema
-            manifest = Manifest(
-                format=FORMAT,
+            manifest = reading.Manifest(
+                format=reading.FORMAT,
                 version=__version__,
                 schema=schema,
                 base_url=base_url,
                 moment=write_time(moment_ms),
                 started=write_time(started_ms),
                 finished=write_time(_now_ms()),
-                counts=BackupCounts(
+                counts=reading.BackupCounts(
                     pods=counts.pods,
                     resources=counts.resources,
                     large_bodies=counts.large_bodies,
@@ -235,7 +227,7 @@ class _Backup:
 def _hashes_not_in_names(previous: Path) -> dict[str, str]:
     """The hashes of packs, and of bodies of earlier versions. Raises BackupUnusable,
     BackupDamaged."""
-    backup = FolderBackup(previous)
+    backup = reading.FolderBackup(previous)
     manifest = backup.manifest()
     return {
         record.name: record.sha256
@@ -244,14 +236,14 @@ def _hashes_not_in_names(previous: Path) -> dict[str, str]:
     }
 
 
-def _verify_folder(folder: Path, manifest: Manifest, on_step: OnStep) -> None:
+def _verify_folder(folder: Path, manifest: reading.Manifest, on_step: OnStep) -> None:
     """Read back what was written; of what it has in common with an earlier backup, only the size.
 
     Raises BackupDamaged, OSError.
     """
-    backup = FolderBackup(folder)
+    backup = reading.FolderBackup(folder)
     if backup.manifest() != manifest:
-        raise BackupDamaged(f"The manifest in {folder} is not what was written")
+        raise reading.BackupDamaged(f"The manifest in {folder} is not what was written")
     done_bytes = 0
     for record in backup.records(manifest.files_sha256):
         if record.is_directory:
@@ -259,31 +251,31 @@ def _verify_folder(folder: Path, manifest: Manifest, on_step: OnStep) -> None:
         with backup.open(record) as file:
             status = os.fstat(file.fileno())
             if status.st_nlink == 1:
-                take_all(record, checked_pieces(record, file))
+                reading.take_all(record, reading.checked_pieces(record, file))
                 done_bytes += record.size
                 on_step("Verifying the backup", done_bytes, manifest.copied.bytes)
             elif status.st_size != record.size:
-                raise BackupDamaged(f"{record.name} is not as long as it was")
+                raise reading.BackupDamaged(f"{record.name} is not as long as it was")
 
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def open_backup(backup: Path) -> BackupReader:
+def open_backup(backup: Path) -> reading.BackupReader:
     """Raises BackupUnusable."""
     if backup.is_dir():
-        return FolderBackup(backup)
+        return reading.FolderBackup(backup)
     if backup.is_file():
         return ArchiveBackup(backup)
-    raise BackupUnusable(f"There is no backup at {backup}.")
+    raise reading.BackupUnusable(f"There is no backup at {backup}.")
 
 
-def verify_backup(backup: Path, *, on_step: OnStep) -> Manifest:
+def verify_backup(backup: Path, *, on_step: OnStep) -> reading.Manifest:
     """Read all of a backup, and check it. Raises BackupUnusable, BackupDamaged, OSError."""
     done = 0
 
-    def take(_: FileRecord, pieces: Iterator[bytes]) -> None:
+    def take(_: reading.FileRecord, pieces: Iterator[bytes]) -> None:
         nonlocal done
         for _piece in pieces:
             pass
@@ -293,7 +285,7 @@ def verify_backup(backup: Path, *, on_step: OnStep) -> Manifest:
     return open_backup(backup).read_all(take)
 
 
-def restore_backup(settings: Settings, backup: Path, *, on_step: OnStep) -> Manifest:
+def restore_backup(settings: Settings, backup: Path, *, on_step: OnStep) -> reading.Manifest:
     """Restore a backup into the data root, which must be empty or missing.
 
     Raises Conflict, BackupUnusable, BackupDamaged, RootUnusable (including SchemaTooNew), OSError.
@@ -304,7 +296,7 @@ def restore_backup(settings: Settings, backup: Path, *, on_step: OnStep) -> Mani
         )
     done_bytes = 0
 
-    def on_restored(record: FileRecord) -> None:
+    def on_restored(record: reading.FileRecord) -> None:
         nonlocal done_bytes
         done_bytes += record.size
         on_step("Restoring", done_bytes, 0)
@@ -324,4 +316,4 @@ def _check_records(copy: Path) -> None:
         records.check_not_newer()
         faults = records.integrity_faults()
     if faults:
-        raise BackupDamaged(f"The records in the backup are damaged: {faults[0]}")
+        raise reading.BackupDamaged(f"The records in the backup are damaged: {faults[0]}")

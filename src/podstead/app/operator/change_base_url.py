@@ -12,14 +12,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from podstead.app.adapters import root
 from podstead.app.adapters.audit import operator_audit
-from podstead.app.adapters.root import (
-    begin_move,
-    finish_move,
-    remembered_base_url,
-    remembered_issuer,
-    unfinished_move,
-)
 from podstead.app.operator.data_root import OnStep, check_has_records
 from podstead.app.operator.importing import opened_pods
 from podstead.config import Settings
@@ -64,17 +58,17 @@ async def move_data_root(
     Raises Conflict if another move was not finished, RootInUse, RootUnusable, StorageError.
     """
     check_has_records(settings)
-    old, issuer = remembered_base_url(settings), remembered_issuer(settings)
+    old, issuer = root.remembered_base_url(settings), root.remembered_issuer(settings)
     if old is None or issuer is None:
         raise RootUnusable(f"The data root {settings.root} has no base URL yet.")
-    unfinished = unfinished_move(settings)
+    unfinished = root.unfinished_move(settings)
     if unfinished not in (None, new):
         raise Conflict(f"The move to {unfinished} was interrupted. Finish that one first.")
     if old == new and unfinished is None:
         raise Conflict(f"The base URL is {new} already.")
     with nullcontext() if dry_run else lock_root(settings.root):
         if not dry_run:
-            begin_move(settings, new)
+            root.begin_move(settings, new)
         async with (
             opened_pods(settings, moving_to=new) as pods,
             operator_audit(pods.records) as audit,
@@ -97,7 +91,7 @@ async def move_data_root(
             if not dry_run:
                 audit.note(AuditEvent.BASE_URL_CHANGED, old=old, new=new)
         if not dry_run:
-            finish_move(settings, new)
+            root.finish_move(settings, new)
     return BaseMoveReport(
         old=old,
         new=new,

@@ -19,34 +19,16 @@ import msgspec
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.app.adapters.engine import key_storage, layout_of
-from podstead.app.adapters.keys import (
-    PROVIDER,
-    check_token_key,
-    load_token_keys,
-    read_all_keys,
-)
+from podstead.app.adapters.keys import PROVIDER, check_token_key, load_token_keys, read_all_keys
 from podstead.app.adapters.provider_keys import decode_key
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.operator.checking.bodies import (
-    check_containers,
-    check_files,
-    check_large_bodies,
-    check_objects,
-    check_small_bodies,
-    check_uploads,
-)
+from podstead.app.operator.checking import bodies
 from podstead.app.operator.checking.findings import CheckContext, Code, Finding
 from podstead.app.operator.checking.repairs import Repairs, SetAside
 from podstead.app.operator.data_root import OnStep, opened_store, unopened_store
 from podstead.config import Settings
-from podstead.core.errors import (
-    BadRequest,
-    BodyTooLarge,
-    DiskFull,
-    StorageError,
-    UnsupportedMediaType,
-)
+from podstead.core import errors
 from podstead.core.identifiers import ResourcePath, storage_root, subject_of
 from podstead.core.messages import counted
 from podstead.features import folders
@@ -99,7 +81,7 @@ def check_stored_keys(check: CheckContext) -> Iterator[Finding]:
                 decode_key(content, keys.where(name))
             else:
                 check_token_key(content, keys.where(name))
-        except StorageError as error:
+        except errors.StorageError as error:
             repair = partial(check.repairs.set_key_aside, keys, name, content)
             yield Finding(Code.KEY_DAMAGED, name, str(error), repair)
 
@@ -111,7 +93,7 @@ def _read_key(path: Path) -> ProviderKey:
 def _check_key(check: CheckContext, path: Path, read: Callable[[], object]) -> Iterator[Finding]:
     try:
         read()
-    except (StorageError, OSError) as error:
+    except (errors.StorageError, OSError) as error:
         repair = partial(check.repairs.set_file_aside, path, Code.KEY_DAMAGED)
         yield Finding(Code.KEY_DAMAGED, str(path), str(error), repair)
 
@@ -121,7 +103,7 @@ def check_free_space(check: CheckContext) -> Iterator[Finding]:
     space = DiskSpace(check.layout.root, min_free_bytes=check.settings.min_free_bytes)
     try:
         space.check()
-    except DiskFull:
+    except errors.DiskFull:
         what = f"Only {space.free_bytes()} bytes are free"
         yield Finding(Code.DISK_LOW, str(check.layout.root), what)
 
@@ -145,9 +127,9 @@ def check_rules(check: CheckContext) -> Iterator[Finding]:
             rules = parse(
                 content, acl.content_type, base_iri=url, contexts=bundled_contexts()
             ).dataset
-        except (UnknownContext, RdfTooComplex, BodyTooLarge):
+        except (UnknownContext, RdfTooComplex, errors.BodyTooLarge):
             continue  # a running server may be able to read it
-        except (BadRequest, UnsupportedMediaType) as error:
+        except (errors.BadRequest, errors.UnsupportedMediaType) as error:
             repair = partial(check.repairs.close_acl, acl.path, acl.version, content)
             yield Finding(Code.ACL_UNREADABLE, acl.path, f"The ACL cannot be read: {error}", repair)
             continue
@@ -204,10 +186,10 @@ def check_rows(check: CheckContext) -> Iterator[Finding]:
             yield Finding(Code.ROWS_ORPHANED, f"{table.name} {storage}", what, repair)
 
 
-_CHECKS_OF_FILES: Final = (check_large_bodies, check_uploads, check_files)
+_CHECKS_OF_FILES: Final = (bodies.check_large_bodies, bodies.check_uploads, bodies.check_files)
 _CHECKS: Final = (
-    check_small_bodies,
-    check_containers,
+    bodies.check_small_bodies,
+    bodies.check_containers,
     check_rules,
     check_rows,
     check_private_files,
@@ -274,7 +256,7 @@ async def _findings(check: CheckContext) -> AsyncIterator[Finding]:
 
 async def _findings_in_bodies(check: CheckContext) -> AsyncIterator[Finding]:
     if isinstance(check.settings.bodies, S3Location):
-        async for finding in check_objects(check, check.settings.bodies):
+        async for finding in bodies.check_objects(check, check.settings.bodies):
             yield finding
     else:
         for each in _CHECKS_OF_FILES:

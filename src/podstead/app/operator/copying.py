@@ -18,16 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Protocol
 
-from podstead.app.adapters.engine import (
-    bodies_place,
-    check_bodies,
-    has_records,
-    key_storage,
-    layout_of,
-    prepare_engine,
-    stored_blobs,
-    stored_facts,
-)
+from podstead.app.adapters import engine
 from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT, unfinished_move
 from podstead.app.operator.data_root import OnStep
@@ -116,12 +107,12 @@ def opened_source(place: Place) -> Iterator[tuple[OpenPlace, Inspection]]:
     StorageError."""
     with ExitStack() as stack:
         opened = _opened(place, stack)
-        if not has_records(opened.settings):
+        if not engine.has_records(opened.settings):
             named = "the database" if place.database is not None else f"{place.root}"
             raise RootUnusable(
                 f"There is no data in {named}. Name the place of a server in --from."
             )
-        check_bodies(opened.settings, stored_facts(opened.settings))
+        engine.check_bodies(opened.settings, engine.stored_facts(opened.settings))
         _lock(opened, stack)
         yield opened, stack.enter_context(closing(_inspect_alone(opened, stack)))
 
@@ -133,15 +124,15 @@ def opened_target(place: Place) -> Iterator[tuple[OpenPlace, ClosingTarget]]:
     with ExitStack() as stack:
         opened = _opened(place, stack)
         settings = opened.settings
-        if has_records(settings):
+        if engine.has_records(settings):
             # Before anything is changed, also the schema.
-            facts = stored_facts(settings)
+            facts = engine.stored_facts(settings)
             is_in_use = facts.read_fact(BASE_URL_FACT) is not None
             if is_in_use and facts.read_fact(COPYING_FACT) is None:
                 raise CopyRefused("The target is not empty: a server has used it.")
         settings.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         _lock(opened, stack)
-        prepare_engine(settings, DiskSpace(settings.root))
+        engine.prepare_engine(settings, DiskSpace(settings.root))
         yield opened, stack.enter_context(closing(_target_of(opened)))
 
 
@@ -170,7 +161,9 @@ def _inspect_alone(place: OpenPlace, stack: ExitStack) -> Inspection:
 def _opened(place: Place, stack: ExitStack) -> OpenPlace:
     root = place.root or Path(stack.enter_context(TemporaryDirectory(prefix="podstead-copy-")))
     settings = replace(Settings(), root=root, database=place.database, bodies=place.bodies)
-    return OpenPlace(settings, layout_of(settings), place.root is not None, key_storage(settings))
+    return OpenPlace(
+        settings, engine.layout_of(settings), place.root is not None, engine.key_storage(settings)
+    )
 
 
 def _lock(place: OpenPlace, stack: ExitStack) -> None:
@@ -281,7 +274,10 @@ class _Copying:
 
     async def run(self, state: CopyState) -> None:
         list_bodies = self.records.large_bodies
-        source, target = stored_blobs(self.origin.settings), stored_blobs(self.place.settings)
+        source, target = (
+            engine.stored_blobs(self.origin.settings),
+            engine.stored_blobs(self.place.settings),
+        )
         await copy_bodies(
             list_bodies, source, target, lambda *done: self.on_step("Copying large bodies", *done)
         )
@@ -296,8 +292,8 @@ class _Copying:
             compare_rows(self.records, copied, self.on_step, without=MOVED_WITHOUT)
         if read_all_keys(self.place.keys) != read_all_keys(self.origin.keys):
             raise CopyFailed("The keys of the copy are others.")
-        stored_facts(self.place.settings).write_fact(
-            BODIES_FACT, bodies_place(self.place.settings) or ""
+        engine.stored_facts(self.place.settings).write_fact(
+            BODIES_FACT, engine.bodies_place(self.place.settings) or ""
         )
         self.rows.finish(state)
 

@@ -16,9 +16,7 @@ from urllib.parse import urlsplit
 
 from podstead.app.adapters.bundled_contexts import build_documents
 from podstead.app.adapters.foreign import ForeignDocuments
-from podstead.app.adapters.root import (
-    former_base_urls,
-)
+from podstead.app.adapters.root import former_base_urls
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.operator.data_root import opened_store, served_settings
 from podstead.config import Settings

@@ -27,10 +27,7 @@ from podstead.rdf.graph import Dataset, Graph, Iri
 from podstead.resources.exporting.archive import PodArchive
 from podstead.resources.exporting.contents import read_contents
 from podstead.resources.importing.pod_archive import ArchivedPod, PodArchiveFile
-from podstead.resources.importing.values import (
-    ImportReport,
-    NotTaken,
-)
+from podstead.resources.importing.values import ImportReport, NotTaken
 from podstead.resources.renaming import NameMapping
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.record_store import RecordStore

@@ -19,11 +19,7 @@ from podstead.app.adapters.engine import share_rows
 from podstead.app.adapters.root import former_base_urls, prepared_root
 from podstead.app.process.admin import opened_admin
 from podstead.app.process.certificate import prepare_keys
-from podstead.app.process.listening import (
-    closing_all,
-    inherited_listener,
-    open_listeners,
-)
+from podstead.app.process.listening import closing_all, inherited_listener, open_listeners
 from podstead.app.process.logs import configure_logging
 from podstead.app.process.preload import preload
 from podstead.app.process.serve import ExitReason, serve

@@ -20,15 +20,7 @@ from podstead.authn.resource_tokens import OwnProvider, TokenRules, signer_of
 from podstead.authn.web_ids import LookupKind, LookupLimits, TooManyLookups, WebIdIssuers
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, RateLimited, RemoteUnavailable, RequestRefused
-from podstead.jose.tokens import (
-    CompactToken,
-    InvalidJose,
-    Json,
-    PublicKey,
-    claim_text,
-    read_object,
-    read_token,
-)
+from podstead.jose import tokens
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 
 
@@ -131,7 +123,7 @@ class Providers:
             issuers = await self.web_ids.named_by(web_id, client_address)
         except RemoteUnavailable as error:
             raise _unavailable(error) from error
-        except InvalidJose:
+        except tokens.InvalidJose:
             raise failure from None
         for issuer in sorted(issuers)[:MAX_TRIED]:
             try:
@@ -155,10 +147,10 @@ class Providers:
                 # Sign-ins at a known provider are limited as well, each provider for itself.
                 await self.lookups.take(f"sign-in {name}", client_address)
                 document = await self.documents.fetch(name + CONFIGURATION_PATH, Purpose.PROVIDER)
-                description = read_object(document.content)
+                description = tokens.read_object(document.content)
         except RemoteUnavailable as error:
             raise _unavailable(error) from error
-        except (OutboundError, InvalidJose) as error:
+        except (OutboundError, tokens.InvalidJose) as error:
             raise ExternalSignInFailed(SignInProblem.NO_PROVIDER) from error
         return read_provider(description, issuer, allow_loopback=rules.allow_loopback)
 
@@ -169,7 +161,9 @@ def _unavailable(error: RemoteUnavailable) -> _Failure:
     return ExternalSignInFailed(SignInProblem.UNREACHABLE)
 
 
-def read_provider(description: Json, issuer: str, *, allow_loopback: bool) -> ForeignProvider:
+def read_provider(
+    description: tokens.Json, issuer: str, *, allow_loopback: bool
+) -> ForeignProvider:
     """The provider that a description states. Raises ExternalSignInFailed if it is that of another
     provider, or of one that cannot be used."""
     named = _text(description, "issuer")
@@ -215,12 +209,12 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc.lower()
 
 
-def _text(description: Json, name: str) -> str | None:
+def _text(description: tokens.Json, name: str) -> str | None:
     value = description.get(name)
     return value if isinstance(value, str) else None
 
 
-def _offers(description: Json, name: str, wanted: str) -> bool:
+def _offers(description: tokens.Json, name: str, wanted: str) -> bool:
     """Whether a list contains a value; a provider that has no such list does not exclude it."""
     offered = description.get(name)
     return offered is None or (isinstance(offered, list) and wanted in offered)
@@ -255,18 +249,20 @@ class IdTokenVerifier:
     async def verify(self, text: str, expected: ExpectedIdToken) -> str:
         """The WebID of the person. Raises ExternalSignInFailed."""
         try:
-            token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
+            token = tokens.read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
             web_id = self._read(token, expected)
             signer_of(token, await self._candidates(token, expected.issuer))
         except RemoteUnavailable as error:
             raise ExternalSignInFailed(SignInProblem.UNREACHABLE) from error
-        except InvalidJose as error:
+        except tokens.InvalidJose as error:
             raise ExternalSignInFailed(SignInProblem.INVALID) from error
         if not await self.is_trusted(web_id, expected.issuer):
             raise ExternalSignInFailed(SignInProblem.NOT_TRUSTED)
         return web_id
 
-    async def _candidates(self, token: CompactToken, issuer: str) -> tuple[PublicKey, ...]:
+    async def _candidates(
+        self, token: tokens.CompactToken, issuer: str
+    ) -> tuple[tokens.PublicKey, ...]:
         """The keys that may have signed the token; those of this server need no request."""
         own = self.own
         if own is None or not same_issuer(own.issuer, issuer):
@@ -281,31 +277,31 @@ class IdTokenVerifier:
             return await self.web_ids.trusts(web_id, issuer, None)
         except RemoteUnavailable as error:
             raise ExternalSignInFailed(SignInProblem.UNREACHABLE) from error
-        except InvalidJose:
+        except tokens.InvalidJose:
             return False
 
-    def _read(self, token: CompactToken, expected: ExpectedIdToken) -> str:
+    def _read(self, token: tokens.CompactToken, expected: ExpectedIdToken) -> str:
         """The WebID in the claims. Raises InvalidJose for a token that is not the expected one."""
         claims = token.claims
         audience = claims.get("aud")
         clients = audience if isinstance(audience, list) else [audience]
-        authorized = claim_text(claims, "azp")
+        authorized = tokens.claim_text(claims, "azp")
         if (
-            not same_issuer(claim_text(claims, "iss") or "", expected.issuer)
+            not same_issuer(tokens.claim_text(claims, "iss") or "", expected.issuer)
             or token.header.get("typ") in ACCESS_TOKEN_TYPES
             or expected.client_id not in clients
             or authorized not in (None, expected.client_id)
             or (authorized is None and len(clients) > 1)
         ):
-            raise InvalidJose("The token is not meant for this server")
-        nonce = claim_text(claims, "nonce") or ""
+            raise tokens.InvalidJose("The token is not meant for this server")
+        nonce = tokens.claim_text(claims, "nonce") or ""
         if not hmac.compare_digest(nonce.encode(errors="replace"), expected.nonce.encode()):
-            raise InvalidJose("The token belongs to another sign-in")
+            raise tokens.InvalidJose("The token belongs to another sign-in")
         if not is_current(claims, now_s=self.clock.now_ms() // 1000):
-            raise InvalidJose("The token has expired or is not valid yet")
-        web_id = claim_text(claims, "webid" if "webid" in claims else "sub")
+            raise tokens.InvalidJose("The token has expired or is not valid yet")
+        web_id = tokens.claim_text(claims, "webid" if "webid" in claims else "sub")
         if web_id is None or not is_usable_address(
             web_id, allow_loopback=self.rules.allow_loopback
         ):
-            raise InvalidJose("The token has no valid WebID")
+            raise tokens.InvalidJose("The token has no valid WebID")
         return web_id

@@ -20,15 +20,9 @@ from podstead.config import Settings
 from podstead.core.errors import RequestRefused, ServerTrouble, StorageError, Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.features import TakenRepositories
+from podstead.features.git import entries
 from podstead.features.git.configuration import IGNORED_DEFECTS, environment
 from podstead.features.git.directories import Directories, DirectoryClaim, directories_of
-from podstead.features.git.entries import (
-    RepositoryName,
-    container_of,
-    put_repository,
-    repository_entries,
-    repository_name_in,
-)
 from podstead.features.git.processes import GitProcesses, installed_git
 from podstead.features.git.repositories import charge_repository, first_branch, new_name
 from podstead.resources.exporting.contents import Bundled, RepositoryBundle
@@ -76,7 +70,7 @@ class BundleFile(StreamedBody):
 class _TakenRepository(NamedTuple):
     """A repository from elsewhere, and the claim that protects it from removal."""
 
-    name: RepositoryName
+    name: entries.RepositoryName
     container: ResourcePath
     claim: DirectoryClaim
 
@@ -97,8 +91,8 @@ class RepositoryBundles:
         left_out: list[ResourcePath] = []
         bundles: dict[ResourcePath, RepositoryBundle] = {}
         now_ms = self._records.now_ms()
-        async for each in repository_entries(self._records.store, root=root, now_ms=now_ms):
-            container = container_of(each)
+        async for each in entries.repository_entries(self._records.store, root=root, now_ms=now_ms):
+            container = entries.container_of(each)
             if self._processes is None:
                 left_out.append(container)
             elif (bundle := await self._bundle(each)) is not None:
@@ -107,9 +101,9 @@ class RepositoryBundles:
 
     async def _bundle(self, entry: Entry) -> BundleFile | None:
         """One repository; ``None`` if it has no branch and no tag."""
-        claim = await self._directories.claim(repository_name_in(entry))
+        claim = await self._directories.claim(entries.repository_name_in(entry))
         try:
-            repository = self._directories.path(repository_name_in(entry))
+            repository = self._directories.path(entries.repository_name_in(entry))
             if not await self._git(repository, "for-each-ref", "--count=1"):
                 return None
             async with self._directories.draft() as draft:
@@ -187,7 +181,7 @@ class RepositoryBundles:
                     reason = f"Its git repository was not imported: {error}"
                     not_taken.append(NotTaken(each.container, reason))
             yield TakenRepositories(
-                [put_repository(each.container, each.name) for each in taken], not_taken
+                [entries.put_repository(each.container, each.name) for each in taken], not_taken
             )
         except BaseException:
             for each_taken in taken:

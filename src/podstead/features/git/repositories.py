@@ -20,16 +20,9 @@ from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble, StorageError
 from podstead.core.identifiers import ROOT, ResourcePath, storage_root
+from podstead.features.git import entries
 from podstead.features.git.configuration import environment
 from podstead.features.git.directories import Directories, DirectoryClaim, directories_of
-from podstead.features.git.entries import (
-    RepositoryName,
-    container_of,
-    put_repository,
-    repository_entries,
-    repository_name_in,
-    repository_of,
-)
 from podstead.features.git.processes import GitProcesses
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
@@ -38,7 +31,7 @@ from podstead.storage.records import NoEntry, Precondition, Present
 
 logger = logging.getLogger("podstead.git")
 
-EMPTY: Final = RepositoryName("empty")
+EMPTY: Final = entries.RepositoryName("empty")
 """The shared repository of containers without their own. Nothing is ever pushed to it."""
 
 _FIRST_BRANCHES: Final = ("refs/heads/main", "refs/heads/master")
@@ -51,7 +44,7 @@ _MIN_WASTE_BYTES: Final = 64 * 1024
 class ClaimedRepository:
     """The repository of a container, with a claim for changing it."""
 
-    name: RepositoryName
+    name: entries.RepositoryName
     container: ResourcePath
     claim: DirectoryClaim
 
@@ -67,7 +60,7 @@ class Repositories:
         self._directories = directories
         self._processes = processes
         self._tidying: set[asyncio.Task[None]] = set()
-        self._to_tidy: set[RepositoryName] = set()
+        self._to_tidy: set[entries.RepositoryName] = set()
         self._one_at_a_time = asyncio.Semaphore(1)
 
     async def open(self) -> None:
@@ -89,7 +82,7 @@ class Repositories:
             task.cancel()
         await asyncio.gather(*self._tidying, return_exceptions=True)
 
-    def path(self, name: RepositoryName) -> str:
+    def path(self, name: entries.RepositoryName) -> str:
         """The absolute path of a repository."""
         return str(self._directories.path(name))
 
@@ -98,14 +91,16 @@ class Repositories:
         """The absolute path of the directory of the hook."""
         return str(self._directories.hooks)
 
-    async def name_of(self, container: ResourcePath) -> RepositoryName | None:
+    async def name_of(self, container: ResourcePath) -> entries.RepositoryName | None:
         """The name of the container's own repository, if it has one."""
         entry = await self._store.read_entry(
-            repository_of(container), now_ms=self._records.now_ms()
+            entries.repository_of(container), now_ms=self._records.now_ms()
         )
-        return None if entry is None else repository_name_in(entry)
+        return None if entry is None else entries.repository_name_in(entry)
 
-    async def join(self, name: RepositoryName, container: ResourcePath) -> ClaimedRepository:
+    async def join(
+        self, name: entries.RepositoryName, container: ResourcePath
+    ) -> ClaimedRepository:
         """Claim a container's repository for changes.
 
         Raises StorageError, and Overloaded while the repository is being pruned.
@@ -121,8 +116,8 @@ class Repositories:
         claim = await self._directories.make(name, container, self._init)
         try:
             is_ours = await self._records.try_commit(
-                [put_repository(container, name)],
-                [*preconditions, Present(container), NoEntry(repository_of(container))],
+                [entries.put_repository(container, name)],
+                [*preconditions, Present(container), NoEntry(entries.repository_of(container))],
             )
         except BaseException:
             claim.release()
@@ -160,7 +155,7 @@ class Repositories:
         self._tidying.add(task)
         task.add_done_callback(self._tidying.discard)
 
-    async def _tidy(self, name: RepositoryName, container: ResourcePath) -> None:
+    async def _tidy(self, name: entries.RepositoryName, container: ResourcePath) -> None:
         async with self._one_at_a_time:
             self._to_tidy.discard(name)
             try:
@@ -175,7 +170,7 @@ class Repositories:
                 with contextlib.suppress(StorageError):  # the next push, or start, charges
                     await self._charge(name, container)
 
-    async def _pack(self, name: RepositoryName, container: ResourcePath) -> bool:
+    async def _pack(self, name: entries.RepositoryName, container: ResourcePath) -> bool:
         """Merge packs if there are many. Returns whether much is unreachable or duplicated."""
         claimed = await self.join(name, container)
         try:
@@ -192,7 +187,7 @@ class Repositories:
         reached_bytes = int(reached)
         return stored_bytes - reached_bytes > max(_MIN_WASTE_BYTES, reached_bytes // 4)
 
-    async def _prune(self, name: RepositoryName, container: ResourcePath) -> None:
+    async def _prune(self, name: entries.RepositoryName, container: ResourcePath) -> None:
         """Remove unreachable objects while nobody pushes, since a push may refer to them."""
         claim = await self._directories.claim_exclusively(name)
         if claim is None:
@@ -203,7 +198,7 @@ class Repositories:
         finally:
             claim.release()
 
-    async def _charge(self, name: RepositoryName, container: ResourcePath) -> None:
+    async def _charge(self, name: entries.RepositoryName, container: ResourcePath) -> None:
         await charge_repository(self._store, self._directories, name, container)
 
     # --- git ----------------------------------------------------------------------------------
@@ -229,9 +224,9 @@ class Repositories:
         )
 
 
-def new_name(randomness: Randomness) -> RepositoryName:
+def new_name(randomness: Randomness) -> entries.RepositoryName:
     """A name that no repository has ever had."""
-    return RepositoryName(randomness.token_hex(_NAME_BYTES))
+    return entries.RepositoryName(randomness.token_hex(_NAME_BYTES))
 
 
 def first_branch(branches: Sequence[str]) -> str:
@@ -240,15 +235,15 @@ def first_branch(branches: Sequence[str]) -> str:
 
 
 async def sweep_repositories(
-    store: Store, directories: Directories, clock: Clock, *, measured: set[RepositoryName]
+    store: Store, directories: Directories, clock: Clock, *, measured: set[entries.RepositoryName]
 ) -> None:
     """Remove repositories without a container, and charge storages for the others.
 
     Repositories in ``measured`` have been charged for already; the others are added to it.
     """
-    seen: dict[RepositoryName, ResourcePath] = {}
+    seen: dict[entries.RepositoryName, ResourcePath] = {}
 
-    async def is_kept(name: RepositoryName, container: ResourcePath) -> bool:
+    async def is_kept(name: entries.RepositoryName, container: ResourcePath) -> bool:
         if storage_root(container) is None:
             return False
         found = await container_with(store, name, container, clock)
@@ -268,21 +263,21 @@ async def sweep_repositories(
 
 
 async def container_with(
-    store: Store, name: RepositoryName, was_of: ResourcePath, clock: Clock
+    store: Store, name: entries.RepositoryName, was_of: ResourcePath, clock: Clock
 ) -> ResourcePath | None:
     """The container whose repository this is: the one in ``was_of``, or another one, since pods can
     be renamed."""
-    entry = await store.read_entry(repository_of(was_of), now_ms=clock.now_ms())
-    if entry is not None and repository_name_in(entry) == name:
+    entry = await store.read_entry(entries.repository_of(was_of), now_ms=clock.now_ms())
+    if entry is not None and entries.repository_name_in(entry) == name:
         return was_of
-    async for each in repository_entries(store, now_ms=clock.now_ms()):
-        if repository_name_in(each) == name:
-            return container_of(each)
+    async for each in entries.repository_entries(store, now_ms=clock.now_ms()):
+        if entries.repository_name_in(each) == name:
+            return entries.container_of(each)
     return None
 
 
 async def charge_repository(
-    store: Store, directories: Directories, name: RepositoryName, container: ResourcePath
+    store: Store, directories: Directories, name: entries.RepositoryName, container: ResourcePath
 ) -> None:
     """Charge a storage for the current size of a repository, 0 if it is missing."""
     storage = storage_root(container)
@@ -295,8 +290,10 @@ async def follow_name(settings: Settings, records: RecordStore, root: ResourcePa
     """After a pod was renamed: charge it for its repositories, and note of which containers they
     are now."""
     with closing(directories_of(RootLayout(settings.root))) as directories:
-        async for each in repository_entries(records.store, root=root, now_ms=records.now_ms()):
-            name, container = repository_name_in(each), container_of(each)
+        async for each in entries.repository_entries(
+            records.store, root=root, now_ms=records.now_ms()
+        ):
+            name, container = entries.repository_name_in(each), entries.container_of(each)
             if await directories.exists(name):
                 await directories.describe(name, container)
             await charge_repository(records.store, directories, name, container)

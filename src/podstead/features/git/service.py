@@ -16,19 +16,10 @@ from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, Operation, RequestBody
 from podstead.core.vocab import LDP_BASIC_CONTAINER
+from podstead.features.git import protocol
 from podstead.features.git.configuration import environment
 from podstead.features.git.entries import RepositoryName
 from podstead.features.git.processes import GitProcesses, HttpBackend
-from podstead.features.git.protocol import (
-    MAX_COMMAND_BYTES,
-    GitRequest,
-    Head,
-    Transfer,
-    decompressed,
-    limit_commands,
-    read_head,
-    variables,
-)
 from podstead.features.git.repositories import EMPTY, ClaimedRepository, Repositories
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
@@ -56,7 +47,7 @@ class Caller:
 class GitAnswer:
     """The response of git: a status, header fields, and streamed content."""
 
-    head: Head
+    head: protocol.Head
     content: AsyncIterator[bytes]
 
 
@@ -85,7 +76,11 @@ class GitService:
     max_body_bytes: int
 
     async def answer(
-        self, asked: GitRequest, caller: Caller, transfer: Transfer, body: RequestBody
+        self,
+        asked: protocol.GitRequest,
+        caller: Caller,
+        transfer: protocol.Transfer,
+        body: RequestBody,
     ) -> GitAnswer:
         """Handle one request. Raises RequestRefused and ServerTrouble."""
         admitted = await self._admit(asked, caller)
@@ -98,7 +93,7 @@ class GitService:
             asked,
             transfer,
             InMemoryBody() if asked.advertises else body,
-            limit_bytes=min(self.max_body_bytes, MAX_COMMAND_BYTES),
+            limit_bytes=min(self.max_body_bytes, protocol.MAX_COMMAND_BYTES),
         )
         running = await self._start(
             asked, caller, transfer, content, name=admitted.repository or EMPTY
@@ -109,7 +104,7 @@ class GitService:
 
     # --- deciding -----------------------------------------------------------------------------
 
-    async def _admit(self, asked: GitRequest, caller: Caller) -> _Admitted:
+    async def _admit(self, asked: protocol.GitRequest, caller: Caller) -> _Admitted:
         """Pass the gate. The repository is that of the container that was authorized.
 
         Raises NotAuthenticated, AccessDenied, and ServerTrouble.
@@ -132,9 +127,9 @@ class GitService:
 
     async def _receive_push(
         self,
-        asked: GitRequest,
+        asked: protocol.GitRequest,
         caller: Caller,
-        transfer: Transfer,
+        transfer: protocol.Transfer,
         body: RequestBody,
         admitted: _Admitted,
     ) -> GitAnswer:
@@ -170,7 +165,9 @@ class GitService:
             self.repositories.schedule_tidying(claimed)
             raise
 
-    async def _recheck(self, asked: GitRequest, caller: Caller, claimed: ClaimedRepository) -> None:
+    async def _recheck(
+        self, asked: protocol.GitRequest, caller: Caller, claimed: ClaimedRepository
+    ) -> None:
         """Check that the caller may still push to this repository.
 
         A push can take hours to arrive. This is called when it has arrived, so that a refusal is an
@@ -182,7 +179,7 @@ class GitService:
             raise Conflict("The container was deleted during the push")
 
     async def _own(
-        self, asked: GitRequest, caller: Caller, admitted: _Admitted
+        self, asked: protocol.GitRequest, caller: Caller, admitted: _Admitted
     ) -> ClaimedRepository:
         """The repository to push to; creates it and its container if necessary."""
         for _ in range(_MAX_ATTEMPTS):
@@ -227,9 +224,9 @@ class GitService:
 
     async def _start(
         self,
-        asked: GitRequest,
+        asked: protocol.GitRequest,
         caller: Caller,
-        transfer: Transfer,
+        transfer: protocol.Transfer,
         content: AsyncIterator[bytes],
         *,
         name: RepositoryName,
@@ -239,7 +236,7 @@ class GitService:
     ) -> HttpBackend:
         directory = self.repositories.path(name)
         agent = caller.agent
-        asking = variables(
+        asking = protocol.variables(
             asked,
             transfer,
             directory=directory,
@@ -261,13 +258,13 @@ class GitService:
 
 
 def _content(
-    asked: GitRequest, transfer: Transfer, body: RequestBody, *, limit_bytes: int
+    asked: protocol.GitRequest, transfer: protocol.Transfer, body: RequestBody, *, limit_bytes: int
 ) -> AsyncIterator[bytes]:
     """The decompressed content of a body for git, up to the limit."""
     content = body.chunks(limit_bytes=limit_bytes)
     if transfer.is_compressed and not asked.advertises:
-        content = decompressed(content, limit_bytes=limit_bytes)
-    return limit_commands(content) if asked.is_push else content
+        content = protocol.decompressed(content, limit_bytes=limit_bytes)
+    return protocol.limit_commands(content) if asked.is_push else content
 
 
 async def _then(
@@ -281,7 +278,7 @@ async def _then(
 
 async def _answered(running: HttpBackend, content: AsyncIterator[bytes]) -> GitAnswer:
     try:
-        return GitAnswer(read_head(running.head), content)
+        return GitAnswer(protocol.read_head(running.head), content)
     except BaseException:
         await running.end()
         raise

@@ -21,6 +21,7 @@ from podstead.core.errors import BadRequest, RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX, DESCRIPTION_SUFFIX
 from podstead.core.media_types import RDF_TYPES, TURTLE, MediaType, parse_media_type
 from podstead.core.vocab import PIM_STORAGE_CLASS, RDF_TYPE, RDFS
+from podstead.features.importers import values
 from podstead.features.importers.folders import (
     OCTET_STREAM,
     SUFFIXES,
@@ -34,16 +35,6 @@ from podstead.features.importers.folders import (
     resources_of,
     segment_of,
     type_by_extension,
-)
-from podstead.features.importers.values import (
-    FoundAccount,
-    FoundPod,
-    FoundResource,
-    FoundSecret,
-    LeftOut,
-    NotThisServer,
-    ignored_origins,
-    owner_in_acl,
 )
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.graph import Graph, Iri, Literal, Subject
@@ -81,40 +72,40 @@ class CommunityServerData:
     def __init__(self, path: Path, *, base_url: str | None = None) -> None:
         """Raises NotThisServer."""
         self._folder = Folder(path)
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[values.LeftOut] = []
         if not self._folder.has_folder((_INTERNAL,)):
-            raise NotThisServer(
+            raise values.NotThisServer(
                 f"{path} is not the data folder of a Community Solid Server: it has no "
                 f"'{_INTERNAL}'. Name the folder of its option --rootFilePath"
             )
         found = base_url or self._record(_BASE_URL)
         if not isinstance(found, str):
-            raise NotThisServer("The data does not say its base URL. Add --from-url")
+            raise values.NotThisServer("The data does not say its base URL. Add --from-url")
         self.base_url = found.removesuffix("/") + "/"
-        self.accounts: Sequence[FoundAccount] = ()
-        of_accounts: list[FoundPod] = []
+        self.accounts: Sequence[values.FoundAccount] = ()
+        of_accounts: list[values.FoundPod] = []
         version = self._record(_VERSION)
         if isinstance(version, str) and not version.startswith(_KNOWN_VERSION):
             reason = f"Accounts of version {version} are not read; start version 7 on the folder"
-            self.left_out.append(LeftOut(readable_path(_ACCOUNTS), reason))
+            self.left_out.append(values.LeftOut(readable_path(_ACCOUNTS), reason))
         else:
             self.accounts, of_accounts = self._read_accounts()
-        self.pods: Sequence[FoundPod] = [*of_accounts, *self._further_pods(of_accounts)]
+        self.pods: Sequence[values.FoundPod] = [*of_accounts, *self._further_pods(of_accounts)]
         self._note_what_is_outside()
 
-    def resources(self, pod: FoundPod) -> Iterator[FoundResource | LeftOut]:
+    def resources(self, pod: values.FoundPod) -> Iterator[values.FoundResource | values.LeftOut]:
         """Everything in a pod, containers before their members."""
         others = {each.folder for each in self.pods if each.folder != pod.folder}
         but = frozenset({*others, (_INTERNAL,)})
         for found in resources_of(self._folder, pod, self, but=but):
-            if not isinstance(found, FoundResource) or found.parts is None:
+            if not isinstance(found, values.FoundResource) or found.parts is None:
                 yield found
             elif found.path.endswith(DESCRIPTION_SUFFIX):
                 # A description with only the server's own statements counts as none.
                 if self._description(found) != b"":
                     yield found
             elif found.path.endswith(_POLICY_SUFFIX):
-                yield LeftOut(
+                yield values.LeftOut(
                     readable_path(found.parts),
                     "It has access rules of Access Control Policy, which are not taken: only the "
                     "owner has access",
@@ -124,19 +115,21 @@ class CommunityServerData:
                 document = self._parsed(found.parts, found.url)
                 url = found.url.removesuffix(ACL_SUFFIX)
                 for reason in (
-                    () if document is None else ignored_origins(document.graph, subject_url=url)
+                    ()
+                    if document is None
+                    else values.ignored_origins(document.graph, subject_url=url)
                 ):
-                    yield LeftOut(readable_path(found.parts), reason)
+                    yield values.LeftOut(readable_path(found.parts), reason)
                 yield found
             else:
                 if found.content_type == OCTET_STREAM and not self._says_nothing(found):
-                    yield LeftOut(
+                    yield values.LeftOut(
                         readable_path(found.parts),
                         f"The media type of its extension is not known; it is {OCTET_STREAM} now",
                     )
                 yield found
 
-    async def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
+    async def content(self, resource: values.FoundResource) -> AsyncIterator[bytes]:
         """The content of a resource; of a description, without the server's statements."""
         if resource.content is not None or resource.parts is None:
             yield resource.content or b""
@@ -177,14 +170,14 @@ class CommunityServerData:
     def passed_over(self, _: FolderEntry) -> str | None:
         return None
 
-    def _says_nothing(self, found: FoundResource) -> bool:
+    def _says_nothing(self, found: values.FoundResource) -> bool:
         """Whether the file's name means octets, or leaves the type open."""
         extension = extension_of(found.parts[-1]) if found.parts else ""
         return extension in {"", _UNKNOWN} or type_by_extension(extension) is not None
 
     # --- descriptions -------------------------------------------------------------------------
 
-    def _description(self, found: FoundResource) -> bytes | None:
+    def _description(self, found: values.FoundResource) -> bytes | None:
         """A description without the statements of the server; empty if it has no others, ``None``
         if it cannot be read as RDF."""
         subject_url = found.url.removesuffix(DESCRIPTION_SUFFIX)
@@ -211,9 +204,9 @@ class CommunityServerData:
         except (RequestRefused, KeyError, TypeError):
             return None
 
-    def _read_accounts(self) -> tuple[list[FoundAccount], list[FoundPod]]:
-        accounts: list[FoundAccount] = []
-        pods: list[FoundPod] = []
+    def _read_accounts(self) -> tuple[list[values.FoundAccount], list[values.FoundPod]]:
+        accounts: list[values.FoundAccount] = []
+        pods: list[values.FoundPod] = []
         if not self._folder.has_folder(_ACCOUNTS):
             return accounts, pods
         for entry in self._folder.entries(_ACCOUNTS):
@@ -221,7 +214,7 @@ class CommunityServerData:
                 stored = msgspec.convert(self._record(entry.parts), _StoredAccount)
             except msgspec.ValidationError:
                 reason = "The account cannot be read"
-                self.left_out.append(LeftOut(readable_path(entry.parts), reason))
+                self.left_out.append(values.LeftOut(readable_path(entry.parts), reason))
                 continue
             of_account = []
             for pod in stored.pods.values():
@@ -233,44 +226,44 @@ class CommunityServerData:
         return accounts, pods
 
     def _accounts(
-        self, stored: _StoredAccount, pods: Sequence[FoundPod], entry: FolderEntry
-    ) -> Iterator[FoundAccount]:
+        self, stored: _StoredAccount, pods: Sequence[values.FoundPod], entry: FolderEntry
+    ) -> Iterator[values.FoundAccount]:
         logins = [each for each in stored.passwords.values() if each.verified]
         for unverified in stored.passwords.values():
             if not unverified.verified:
                 reason = "The password of this login was never verified"
-                self.left_out.append(LeftOut(readable_path(entry.parts), reason))
+                self.left_out.append(values.LeftOut(readable_path(entry.parts), reason))
         for further in logins[1:]:
             reason = f"An account has one e-mail address here: {further.email} is left out"
-            self.left_out.append(LeftOut(readable_path(entry.parts), reason))
+            self.left_out.append(values.LeftOut(readable_path(entry.parts), reason))
         if not pods:
             reason = "The account has no pod, and every account has one here"
-            self.left_out.append(LeftOut(readable_path(entry.parts), reason))
+            self.left_out.append(values.LeftOut(readable_path(entry.parts), reason))
             return
-        yield FoundAccount(
+        yield values.FoundAccount(
             pods=tuple(pod.url for pod in pods),
             web_ids=tuple(link.webId for link in stored.links.values()),
             email=logins[0].email if logins else None,
             password_hash=logins[0].password if logins else None,
             secrets=tuple(
-                FoundSecret(each.label, each.secret, _label(each.label), each.webId)
+                values.FoundSecret(each.label, each.secret, _label(each.label), each.webId)
                 for each in stored.credentials.values()
             ),
         )
 
-    def _pod(self, pod: _StoredPod, entry: FolderEntry) -> FoundPod | None:
+    def _pod(self, pod: _StoredPod, entry: FolderEntry) -> values.FoundPod | None:
         url = pod.baseUrl.removesuffix("/") + "/"
         parts = self._parts_of(url)
         if parts is None or not self._folder.has_folder(parts):
             reason = f"There are no files for the pod {url}"
-            self.left_out.append(LeftOut(readable_path(entry.parts), reason))
+            self.left_out.append(values.LeftOut(readable_path(entry.parts), reason))
             return None
         owners = [each.webId for each in pod.owners.values()]
         for further in owners[1:]:
             reason = f"A pod has one owner here: {further} keeps what access rules grant"
-            self.left_out.append(LeftOut(readable_path(parts), reason))
+            self.left_out.append(values.LeftOut(readable_path(parts), reason))
         owner = owners[0] if owners else self._owner_of(parts, url)
-        return FoundPod(_name_of(parts), url, owner, parts)
+        return values.FoundPod(_name_of(parts), url, owner, parts)
 
     def _parts_of(self, url: str) -> Parts | None:
         """The folder of a pod's files: below its path, or below the subdomain."""
@@ -281,7 +274,7 @@ class CommunityServerData:
         subdomain, _, rest = host.netloc.partition(".")
         return (subdomain,) if rest == base.netloc and host.path == base.path else None
 
-    def _further_pods(self, known: Sequence[FoundPod]) -> Iterator[FoundPod]:
+    def _further_pods(self, known: Sequence[values.FoundPod]) -> Iterator[values.FoundPod]:
         """Storages without an account: the server's root, and containers in it."""
         folders = {pod.folder for pod in known}
         for parts in ((), *(each.parts for each in self._folder.entries() if _is_folder(each))):
@@ -290,11 +283,11 @@ class CommunityServerData:
                 continue
             document = self._parsed((*parts, DESCRIPTION_SUFFIX), url)
             if document is not None and _is_storage(document.graph, url):
-                yield FoundPod(_name_of(parts), url, self._owner_of(parts, url), parts)
+                yield values.FoundPod(_name_of(parts), url, self._owner_of(parts, url), parts)
 
     def _owner_of(self, parts: Parts, url: str) -> str | None:
         try:
-            return owner_in_acl(self._folder.read((*parts, ACL_SUFFIX)), container_url=url)
+            return values.owner_in_acl(self._folder.read((*parts, ACL_SUFFIX)), container_url=url)
         except RequestRefused:
             return None
 
@@ -305,7 +298,7 @@ class CommunityServerData:
         for entry in self._folder.entries():
             inside = any(folder[:1] == entry.parts for folder in folders)
             if entry.name != _INTERNAL and not inside:
-                self.left_out.append(LeftOut(readable_path(entry.parts), "It is in no pod"))
+                self.left_out.append(values.LeftOut(readable_path(entry.parts), "It is in no pod"))
 
 
 class _StoredPassword(msgspec.Struct):
@@ -390,7 +383,7 @@ def _without_statements_of_the_server(graph: Graph, url: str) -> Graph:
     )
 
 
-def _closed(found: FoundResource) -> FoundResource:
+def _closed(found: values.FoundResource) -> values.FoundResource:
     """An ACL that gives access to nobody but the pod's owner, who has it anyway."""
     return msgspec.structs.replace(
         found,

@@ -26,18 +26,7 @@ from xml.etree import ElementTree as ET
 from podstead.core.errors import BadRequest, RequestRefused
 from podstead.core.identifiers import parse_path
 from podstead.core.media_types import HTML, TURTLE, parse_media_type
-from podstead.features.importers.folders import (
-    MAX_LEVELS,
-    OCTET_STREAM,
-    SUFFIXES,
-    Folder,
-    FolderEntry,
-    Unreadable,
-    extension_of,
-    resources_of,
-    segment_of,
-    type_by_extension,
-)
+from podstead.features.importers import folders
 from podstead.features.importers.values import FoundPod, FoundResource, LeftOut
 from podstead.outbound.errors import FetchFailed
 from podstead.outbound.guard import Guard
@@ -65,12 +54,12 @@ class PlainFiles:
 
     def __init__(self, path: Path) -> None:
         """Raises Unreadable."""
-        self._folder = Folder(path)
+        self._folder = folders.Folder(path)
         self._folder.entries()
 
     async def resources(self) -> AsyncIterator[FoundResource | LeftOut]:
         """Every file and folder, folders before their contents."""
-        for found in resources_of(self._folder, _WITHOUT_POD, self, but=frozenset()):
+        for found in folders.resources_of(self._folder, _WITHOUT_POD, self, but=frozenset()):
             yield found
 
     def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
@@ -80,27 +69,27 @@ class PlainFiles:
     # --- names and types ----------------------------------------------------------------------
 
     def segment(self, name: str) -> str:
-        return segment_of(name)
+        return folders.segment_of(name)
 
     def without_extension(self, name: str) -> str:
         return name
 
-    def document_type(self, entry: FolderEntry, _: str) -> str:
-        by_name = type_by_extension(extension_of(entry.name))
+    def document_type(self, entry: folders.FolderEntry, _: str) -> str:
+        by_name = folders.type_by_extension(folders.extension_of(entry.name))
         if by_name is not None:
             return by_name
         try:
             return type_of_beginning(self._folder.beginning(entry.parts, _LOOKED_AT_BYTES))
-        except Unreadable:
-            return OCTET_STREAM
+        except folders.Unreadable:
+            return folders.OCTET_STREAM
 
-    def auxiliary_type(self, entry: FolderEntry) -> str:
+    def auxiliary_type(self, entry: folders.FolderEntry) -> str:
         return self.document_type(entry, "")
 
-    def passed_over(self, entry: FolderEntry) -> str | None:
+    def passed_over(self, entry: folders.FolderEntry) -> str | None:
         if entry.name == _PROPERTIES:
             return "It has properties of WebDAV, which are not taken"
-        return RESERVED if entry.name.endswith(SUFFIXES) else None
+        return RESERVED if entry.name.endswith(folders.SUFFIXES) else None
 
 
 def type_of_beginning(beginning: bytes) -> str:
@@ -111,13 +100,13 @@ def type_of_beginning(beginning: bytes) -> str:
     if beginning.lstrip()[:9].lower().startswith((b"<!doctype", b"<html>", b"<html ")):
         return HTML
     if b"\0" in beginning:
-        return OCTET_STREAM
+        return folders.OCTET_STREAM
     try:
         # The last character may be cut.
         (beginning if len(beginning) < _LOOKED_AT_BYTES else beginning[:-4]).decode()
     except UnicodeDecodeError as error:
         if error.start < len(beginning) - 8:
-            return OCTET_STREAM
+            return folders.OCTET_STREAM
     return "text/plain"
 
 
@@ -178,8 +167,8 @@ class WebDavFolder:
                     continue
                 elif not member.path.endswith("/"):
                     yield member
-                elif member.path.count("/") > MAX_LEVELS:
-                    yield LeftOut(member.path, f"It is more than {MAX_LEVELS} levels deep")
+                elif member.path.count("/") > folders.MAX_LEVELS:
+                    yield LeftOut(member.path, f"It is more than {folders.MAX_LEVELS} levels deep")
                 else:
                     waiting.append(member.url)
                 seen.add(member.url if isinstance(member, FoundResource) else "")
@@ -189,7 +178,7 @@ class WebDavFolder:
         try:
             async with self._asked("GET", resource.url) as response:
                 if response.status != 200:
-                    raise Unreadable(f"The server answered with status {response.status}")
+                    raise folders.Unreadable(f"The server answered with status {response.status}")
                 chunks = aiter(response.chunks)
                 while True:
                     async with asyncio.timeout(_PIECE_TIMEOUT_S):
@@ -198,9 +187,9 @@ class WebDavFolder:
                         return
                     yield piece
         except FetchFailed as error:
-            raise Unreadable(str(error)) from error
+            raise folders.Unreadable(str(error)) from error
         except TimeoutError as error:
-            raise Unreadable("The server stopped sending") from error
+            raise folders.Unreadable("The server stopped sending") from error
 
     async def _members(self, folder: str) -> list[FoundResource | LeftOut]:
         try:
@@ -240,7 +229,7 @@ class WebDavFolder:
         if urlsplit(urljoin(folder, href)).netloc != origin.netloc or not path.startswith(start):
             return LeftOut(href, "It is outside of the folder")
         inner = path[len(start) :]
-        if inner.removesuffix("/").endswith(SUFFIXES):
+        if inner.removesuffix("/").endswith(folders.SUFFIXES):
             return LeftOut(inner, RESERVED)
         return FoundResource(
             inner,
@@ -285,9 +274,9 @@ def _type(properties: ET.Element | None, path: str) -> str:
     try:
         media_type = str(parse_media_type(stated))
     except BadRequest:
-        media_type = OCTET_STREAM
-    if media_type == OCTET_STREAM:
-        return type_by_extension(extension_of(path)) or OCTET_STREAM
+        media_type = folders.OCTET_STREAM
+    if media_type == folders.OCTET_STREAM:
+        return folders.type_by_extension(folders.extension_of(path)) or folders.OCTET_STREAM
     return media_type
 
 

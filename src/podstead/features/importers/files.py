@@ -12,16 +12,8 @@ import msgspec
 
 from podstead.app.operator.importing import opened_pods
 from podstead.config import Settings
+from podstead.core import identifiers
 from podstead.core.errors import BadRequest, NotFound
-from podstead.core.identifiers import (
-    ResourcePath,
-    ancestors,
-    auxiliary_kind,
-    is_container,
-    parse_path,
-    slash_variant,
-    storage_root,
-)
 from podstead.features.importers.file_sources import PlainFiles, WebDavFolder
 from podstead.features.importers.folders import Unreadable
 from podstead.features.importers.values import FoundResource, LeftOut
@@ -71,7 +63,7 @@ async def import_files(
     """
     async with opened_pods(settings) as pods:
         container = _container(into)
-        root = storage_root(container)
+        root = identifiers.storage_root(container)
         pod = None if root is None else await pods.records.store.read_pod(root.strip("/"))
         if pod is None or not container.startswith(pod.root):
             raise NotFound(f"There is no pod '{into.strip('/').partition('/')[0]}'.")
@@ -126,17 +118,20 @@ async def webdav_folder(
         resolver.close()
 
 
-def _container(into: str) -> ResourcePath:
+def _container(into: str) -> identifiers.ResourcePath:
     """Raises BadRequest."""
-    path = parse_path(f"/{into.strip('/')}/".encode())
-    for each in (path, *ancestors(path)):
-        if is_container(each) and auxiliary_kind(slash_variant(each)) is not None:
+    path = identifiers.parse_path(f"/{into.strip('/')}/".encode())
+    for each in (path, *identifiers.ancestors(path)):
+        if (
+            identifiers.is_container(each)
+            and identifiers.auxiliary_kind(identifiers.slash_variant(each)) is not None
+        ):
             raise BadRequest("Without its trailing slash, the URL is that of an auxiliary resource")
     return path
 
 
 async def _resources(
-    files: FileSource, container: ResourcePath, left_out: list[LeftOut]
+    files: FileSource, container: identifiers.ResourcePath, left_out: list[LeftOut]
 ) -> AsyncIterator[ImportedResource]:
     """The files, as the importer takes them."""
     async for found in files.resources():
@@ -145,7 +140,7 @@ async def _resources(
             continue
         is_file = not found.path.endswith("/") and found.path != ""
         yield ImportedResource(
-            path=ResourcePath(container + found.path),
+            path=identifiers.ResourcePath(container + found.path),
             content_type=found.content_type,
             open=partial(files.content, found) if is_file else None,
             created_ms=found.modified_ms,

@@ -20,6 +20,7 @@ import msgspec
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX
 from podstead.core.media_types import HTML, JSON_LD, RDF_TYPES
+from podstead.features.importers import values
 from podstead.features.importers.folders import (
     OCTET_STREAM,
     SUFFIXES,
@@ -36,15 +37,6 @@ from podstead.features.importers.folders import (
     type_by_extension,
 )
 from podstead.features.importers.javascript_documents import as_one_document, rules_there
-from podstead.features.importers.values import (
-    FoundAccount,
-    FoundPod,
-    FoundResource,
-    LeftOut,
-    NotThisServer,
-    owner_by,
-    rdf_type_of,
-)
 from podstead.rdf.html_islands import data_islands
 
 _ACCOUNTS: Final = (".idp", "accounts")
@@ -65,7 +57,7 @@ class JavaScriptServerData:
     def __init__(self, path: Path, *, base_url: str | None = None) -> None:
         """Raises NotThisServer."""
         self._folder = Folder(path)
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[values.LeftOut] = []
         has_root_pod = self._folder.has_file(("profile", "card")) and self._folder.has_file(
             (ACL_SUFFIX,)
         )
@@ -75,7 +67,7 @@ class JavaScriptServerData:
             if entry.kind is EntryKind.FOLDER and not entry.name.startswith(".") and entry.is_text
         ]
         if not folders and not has_root_pod:
-            raise NotThisServer(
+            raise values.NotThisServer(
                 f"{path} is not the data folder of a javascript-solid-server: there is no pod in "
                 "it. Name the folder of its option --root"
             )
@@ -84,12 +76,14 @@ class JavaScriptServerData:
             filter(None, (_base_url_of(each, at_root=has_root_pod) for each in stored)), None
         )
         if found is None:
-            raise NotThisServer("The data does not say its base URL. Add --from-url")
+            raise values.NotThisServer("The data does not say its base URL. Add --from-url")
         self.base_url = found.removesuffix("/") + "/"
         base = urlsplit(self.base_url)
-        pods: list[FoundPod] = []
+        pods: list[values.FoundPod] = []
         if has_root_pod:
-            pods.append(FoundPod("", self.base_url, self._owner((), self.base_url, stored), ()))
+            pods.append(
+                values.FoundPod("", self.base_url, self._owner((), self.base_url, stored), ())
+            )
         for entry in () if has_root_pod else folders:
             of_pod = next((each for each in stored if each.podName == entry.name), None)
             url = f"{self.base_url}{segment_of(entry.name)}/"
@@ -97,18 +91,18 @@ class JavaScriptServerData:
             if of_pod is not None and of_pod.webId.startswith(subdomain):
                 url = subdomain
             owner = self._owner(entry.parts, url, stored)
-            pods.append(FoundPod(entry.name, url, owner, entry.parts))
-        self.pods: Sequence[FoundPod] = pods
-        self.accounts: Sequence[FoundAccount] = list(self._accounts(stored))
+            pods.append(values.FoundPod(entry.name, url, owner, entry.parts))
+        self.pods: Sequence[values.FoundPod] = pods
+        self.accounts: Sequence[values.FoundAccount] = list(self._accounts(stored))
         for entry in self._entries() if not has_root_pod else ():
             if entry not in folders and not entry.name.startswith("."):
-                self.left_out.append(LeftOut(readable_path(entry.parts), "It is in no pod"))
+                self.left_out.append(values.LeftOut(readable_path(entry.parts), "It is in no pod"))
 
-    def resources(self, pod: FoundPod) -> Iterator[FoundResource | LeftOut]:
+    def resources(self, pod: values.FoundPod) -> Iterator[values.FoundResource | values.LeftOut]:
         """Everything in a pod, containers before their members."""
         profile = (pod.owner or "").partition("#")[0]
         for found in resources_of(self._folder, pod, self, but=frozenset()):
-            if isinstance(found, LeftOut) or found.parts is None:
+            if isinstance(found, values.LeftOut) or found.parts is None:
                 yield found
             elif found.url == profile and found.content_type == HTML:
                 yield from self._as_profile(found)
@@ -119,11 +113,11 @@ class JavaScriptServerData:
             else:
                 yield found
 
-    def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
+    def content(self, resource: values.FoundResource) -> AsyncIterator[bytes]:
         """The content of a resource that is not a container."""
         return self._folder.content(resource)
 
-    def _as_profile(self, found: FoundResource) -> Found:
+    def _as_profile(self, found: values.FoundResource) -> Found:
         """A profile that is an HTML page as the JSON-LD in it, which is what the server gave to
         applications; the page itself only draws it."""
         try:
@@ -139,17 +133,19 @@ class JavaScriptServerData:
         as_data = msgspec.structs.replace(found, content_type=JSON_LD)
         yield from self._as_document(as_data, said.encode())
 
-    def _as_rules(self, found: FoundResource) -> Found:
+    def _as_rules(self, found: values.FoundResource) -> Found:
         """An ACL that grants what the server granted, and a report of the differences."""
         try:
             read = rules_there(self._folder.read(found.parts or ()), acl_url=found.url)
         except RequestRefused:
             yield found  # for the importer to refuse, with the reason
             return
-        yield from (LeftOut(readable_path(found.parts or ()), each) for each in read.differences)
+        yield from (
+            values.LeftOut(readable_path(found.parts or ()), each) for each in read.differences
+        )
         yield msgspec.structs.replace(found, content_type=read.content_type, content=read.content)
 
-    def _as_document(self, found: FoundResource, there: bytes | None = None) -> Found:
+    def _as_document(self, found: values.FoundResource, there: bytes | None = None) -> Found:
         """JSON-LD as the server reads it."""
         try:
             if there is None:
@@ -160,7 +156,7 @@ class JavaScriptServerData:
             return
         if read.lost:
             reason = f"Nothing says what {', '.join(read.lost)} means: it is not taken"
-            yield LeftOut(readable_path(found.parts or ()), reason)
+            yield values.LeftOut(readable_path(found.parts or ()), reason)
         yield msgspec.structs.replace(found, content=read.content)
 
     # --- names and types ----------------------------------------------------------------------
@@ -179,13 +175,13 @@ class JavaScriptServerData:
             return by_name or OCTET_STREAM
         beginning = self._beginning(entry)
         if by_name is not None:
-            return JSON_LD if rdf_type_of(beginning) == JSON_LD else by_name
+            return JSON_LD if values.rdf_type_of(beginning) == JSON_LD else by_name
         if beginning.lstrip()[:5].lower() in (b"<!doc", b"<html"):
             return HTML
         return JSON_LD if _KEYWORD.match(beginning) else OCTET_STREAM
 
     def auxiliary_type(self, entry: FolderEntry) -> str:
-        return rdf_type_of(self._beginning(entry))
+        return values.rdf_type_of(self._beginning(entry))
 
     def passed_over(self, entry: FolderEntry) -> str | None:
         if entry.name == _QUOTA:
@@ -207,7 +203,7 @@ class JavaScriptServerData:
         try:
             return self._folder.entries()
         except Unreadable as error:
-            raise NotThisServer(str(error)) from error
+            raise values.NotThisServer(str(error)) from error
 
     def _read_accounts(self) -> list[_StoredAccount]:
         accounts: list[_StoredAccount] = []
@@ -221,7 +217,7 @@ class JavaScriptServerData:
                 accounts.append(msgspec.convert(stored, _StoredAccount))
             except (RequestRefused, msgspec.ValidationError):
                 reason = "The account cannot be read"
-                self.left_out.append(LeftOut(readable_path(entry.parts), reason))
+                self.left_out.append(values.LeftOut(readable_path(entry.parts), reason))
         return accounts
 
     def _owner(
@@ -232,11 +228,11 @@ class JavaScriptServerData:
             return account.webId
         try:
             content = self._folder.read((*parts, ACL_SUFFIX))
-            return owner_by(rules_there(content, acl_url=url + ACL_SUFFIX).rules)
+            return values.owner_by(rules_there(content, acl_url=url + ACL_SUFFIX).rules)
         except RequestRefused:
             return None
 
-    def _accounts(self, stored: Sequence[_StoredAccount]) -> Iterator[FoundAccount]:
+    def _accounts(self, stored: Sequence[_StoredAccount]) -> Iterator[values.FoundAccount]:
         for account in stored:
             pods = tuple(
                 pod.url
@@ -245,13 +241,13 @@ class JavaScriptServerData:
             )
             if not pods:
                 reason = f"There is no pod for the account {account.username}"
-                self.left_out.append(LeftOut(readable_path(_ACCOUNTS), reason))
+                self.left_out.append(values.LeftOut(readable_path(_ACCOUNTS), reason))
                 continue
             if account.passkeys:
                 reason = "Passkeys belong to the old server: the person adds new ones"
-                self.left_out.append(LeftOut(f"account of {account.username}", reason))
+                self.left_out.append(values.LeftOut(f"account of {account.username}", reason))
             email = account.email
-            yield FoundAccount(
+            yield values.FoundAccount(
                 pods=pods,
                 web_ids=(account.webId,),
                 email=None if email is None or email.endswith(_WITHOUT_EMAIL) else email,

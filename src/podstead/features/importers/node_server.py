@@ -21,37 +21,14 @@ from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX, DESCRIPTION_SUFFIX
 from podstead.core.media_types import RDF_TYPES, TURTLE
 from podstead.core.vocab import ACL, ACL_ACCESS_TO, ACL_AUTHORIZATION, ACL_DEFAULT, RDF_TYPE
-from podstead.features.importers.folders import (
-    OCTET_STREAM,
-    SUFFIXES,
-    EntryKind,
-    Folder,
-    FolderEntry,
-    Found,
-    Parts,
-    extension_of,
-    json_of,
-    readable_path,
-    resources_of,
-    segment_of,
-    type_by_extension,
-)
-from podstead.features.importers.values import (
-    FoundAccount,
-    FoundPod,
-    FoundResource,
-    LeftOut,
-    NotThisServer,
-    ignored_origins,
-    owner_in_acl,
-)
+from podstead.features.importers import folders, values
 from podstead.rdf.codecs import parse, serialize
 from podstead.rdf.graph import Graph, Iri
 
 _DATA: Final = ("data",)
 _CONFIGURATION: Final = ("config.json",)
 _USERS: Final = (".db", "oidc", "users", "users")
-_ACL_OF_ACL: Final = tuple(f"{suffix}{ACL_SUFFIX}" for suffix in SUFFIXES)
+_ACL_OF_ACL: Final = tuple(f"{suffix}{ACL_SUFFIX}" for suffix in folders.SUFFIXES)
 _ACL_OF_ROOT: Final = f"{DESCRIPTION_SUFFIX}{ACL_SUFFIX}"
 _INACTIVE_RULES: Final = f"serverSide.ttl{ACL_SUFFIX}"
 _INACTIVE: Final = "inactive"
@@ -69,39 +46,40 @@ class NodeServerData:
 
     def __init__(self, path: Path, *, base_url: str | None = None) -> None:
         """Raises NotThisServer."""
-        self._folder = Folder(path)
-        self.left_out: list[LeftOut] = []
+        self._folder = folders.Folder(path)
+        self.left_out: list[values.LeftOut] = []
         if not self._folder.has_folder(_DATA):
-            raise NotThisServer(
+            raise values.NotThisServer(
                 f"{path} is not the folder of a Node Solid Server: it has no 'data'. Name the "
                 "folder that has 'data' and '.db'"
             )
         users = self._read_users()
         found = base_url or self._configured() or next((user.idp for user in users if user.idp), "")
         if not urlsplit(found).netloc:
-            raise NotThisServer("The data does not say its base URL. Add --from-url")
+            raise values.NotThisServer("The data does not say its base URL. Add --from-url")
         self.base_url = found.removesuffix("/") + "/"
-        self.pods: Sequence[FoundPod] = list(self._find_pods(users))
-        self.accounts: Sequence[FoundAccount] = list(self._accounts(users))
+        self.pods: Sequence[values.FoundPod] = list(self._find_pods(users))
+        self.accounts: Sequence[values.FoundAccount] = list(self._accounts(users))
 
-    def resources(self, pod: FoundPod) -> Iterator[FoundResource | LeftOut]:
+    def resources(self, pod: values.FoundPod) -> Iterator[values.FoundResource | values.LeftOut]:
         """Everything in a pod, containers before their members."""
-        for found in resources_of(self._folder, pod, self, but=frozenset()):
-            if isinstance(found, FoundResource) and self._is_guess(found):
-                yield LeftOut(
-                    readable_path(found.parts or ()),
-                    f"The media type of its extension is not known; it is {OCTET_STREAM} now",
+        for found in folders.resources_of(self._folder, pod, self, but=frozenset()):
+            if isinstance(found, values.FoundResource) and self._is_guess(found):
+                yield values.LeftOut(
+                    folders.readable_path(found.parts or ()),
+                    "The media type of its extension is not known; it is "
+                    f"{folders.OCTET_STREAM} now",
                 )
-            if isinstance(found, FoundResource) and found.path.endswith(ACL_SUFFIX):
+            if isinstance(found, values.FoundResource) and found.path.endswith(ACL_SUFFIX):
                 yield from self._as_rules(found)
             else:
                 yield found
 
-    def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
+    def content(self, resource: values.FoundResource) -> AsyncIterator[bytes]:
         """The content of a resource that is not a container."""
         return self._folder.content(resource)
 
-    def _as_rules(self, found: FoundResource) -> Found:
+    def _as_rules(self, found: values.FoundResource) -> folders.Found:
         """An ACL that grants what the server granted: it needs no ``acl:Authorization``, knows the
         former name of ``acl:default``, and serves public resources to every application."""
         try:
@@ -112,10 +90,13 @@ class NodeServerData:
         graph = Graph((s, _ABOUT[1] if p == _FORMER_DEFAULT else p, o) for s, p, o in there.graph)
         rules = {subject for about in _ABOUT for subject in graph.subjects(about)}
         graph |= Graph((rule, Iri(RDF_TYPE), Iri(ACL_AUTHORIZATION)) for rule in rules)
-        place, subject_url = readable_path(found.parts or ()), found.url.removesuffix(ACL_SUFFIX)
+        place, subject_url = (
+            folders.readable_path(found.parts or ()),
+            found.url.removesuffix(ACL_SUFFIX),
+        )
         yield from (
-            LeftOut(place, each)
-            for each in ignored_origins(graph, subject_url=subject_url, only_public=True)
+            values.LeftOut(place, each)
+            for each in values.ignored_origins(graph, subject_url=subject_url, only_public=True)
         )
         if graph != there.graph:
             content = serialize(there.with_graph(graph), TURTLE, base_iri=found.url)
@@ -124,23 +105,25 @@ class NodeServerData:
 
     # --- names and types ----------------------------------------------------------------------
 
-    suffixes: Sequence[str] = SUFFIXES
+    suffixes: Sequence[str] = folders.SUFFIXES
 
     def segment(self, name: str) -> str:
-        return segment_of(name, kept=_KEPT)
+        return folders.segment_of(name, kept=_KEPT)
 
     def without_extension(self, name: str) -> str:
         return _EXTENSION.sub("", name) or name
 
-    def document_type(self, entry: FolderEntry, _: str) -> str:
-        media_type = type_by_extension(extension_of(entry.name)) or OCTET_STREAM
+    def document_type(self, entry: folders.FolderEntry, _: str) -> str:
+        media_type = (
+            folders.type_by_extension(folders.extension_of(entry.name)) or folders.OCTET_STREAM
+        )
         is_text = _TEXT.match(media_type) is not None and media_type not in RDF_TYPES
         return f"{media_type}; charset=utf-8" if is_text else media_type
 
-    def auxiliary_type(self, _: FolderEntry) -> str:
+    def auxiliary_type(self, _: folders.FolderEntry) -> str:
         return TURTLE
 
-    def passed_over(self, entry: FolderEntry) -> str | None:
+    def passed_over(self, entry: folders.FolderEntry) -> str | None:
         if entry.name == _INACTIVE_RULES:
             # They are in every pod, mostly without their subject.
             subject = entry.name.removesuffix(ACL_SUFFIX)
@@ -151,12 +134,12 @@ class NodeServerData:
             return "A description has the access rules of what it describes here, and no others"
         return None
 
-    def _is_guess(self, found: FoundResource) -> bool:
-        extension = extension_of(found.parts[-1]) if found.parts else ""
+    def _is_guess(self, found: values.FoundResource) -> bool:
+        extension = folders.extension_of(found.parts[-1]) if found.parts else ""
         return (
-            found.content_type == OCTET_STREAM
+            found.content_type == folders.OCTET_STREAM
             and extension not in ("", _INACTIVE)
-            and type_by_extension(extension) is None
+            and folders.type_by_extension(extension) is None
         )
 
     # --- pods and accounts --------------------------------------------------------------------
@@ -164,7 +147,7 @@ class NodeServerData:
     def _configured(self) -> str | None:
         """The base URL in the server's configuration."""
         try:
-            configuration = json_of(self._folder.read(_CONFIGURATION))
+            configuration = folders.json_of(self._folder.read(_CONFIGURATION))
             return msgspec.convert(configuration, _Configuration).serverUri
         except (RequestRefused, msgspec.ValidationError):
             return None
@@ -175,54 +158,58 @@ class NodeServerData:
             return users
         for entry in self._folder.entries(_USERS):
             try:
-                record = json_of(self._folder.read(entry.parts))
+                record = folders.json_of(self._folder.read(entry.parts))
                 # An alias of another record has only a link to it.
                 if "link" not in record:
                     users.append(msgspec.convert(record, _StoredUser))
             except (RequestRefused, msgspec.ValidationError, TypeError):
                 reason = "The login cannot be read"
-                self.left_out.append(LeftOut(readable_path(entry.parts), reason))
+                self.left_out.append(values.LeftOut(folders.readable_path(entry.parts), reason))
         return users
 
-    def _find_pods(self, users: Sequence[_StoredUser]) -> Iterator[FoundPod]:
+    def _find_pods(self, users: Sequence[_StoredUser]) -> Iterator[values.FoundPod]:
         base = urlsplit(self.base_url)
         host = base.hostname or ""
         hosts = [
             entry
             for entry in self._folder.entries(_DATA)
-            if entry.kind is EntryKind.FOLDER and entry.is_text
+            if entry.kind is folders.EntryKind.FOLDER and entry.is_text
             and entry.name.endswith(f".{host}")
         ]  # fmt: skip
         if not hosts and self._folder.has_file((*_DATA, ACL_SUFFIX)):
-            yield FoundPod("", self.base_url, self._owner(_DATA, self.base_url, users), _DATA)
+            yield values.FoundPod(
+                "", self.base_url, self._owner(_DATA, self.base_url, users), _DATA
+            )
             return
         port = f":{base.port}" if base.port is not None else ""
         for entry in hosts:
             url = f"{base.scheme}://{entry.name}{port}/"
             name = entry.name.removesuffix(f".{host}")
-            yield FoundPod(name, url, self._owner(entry.parts, url, users), entry.parts)
+            yield values.FoundPod(name, url, self._owner(entry.parts, url, users), entry.parts)
         for entry in self._folder.entries(_DATA):
             # Beside the pods is the server's own site.
             if entry not in hosts and entry.name != host:
-                self.left_out.append(LeftOut(readable_path(entry.parts), "It is in no pod"))
+                self.left_out.append(
+                    values.LeftOut(folders.readable_path(entry.parts), "It is in no pod")
+                )
 
-    def _owner(self, parts: Parts, url: str, users: Sequence[_StoredUser]) -> str | None:
+    def _owner(self, parts: folders.Parts, url: str, users: Sequence[_StoredUser]) -> str | None:
         user = next((user for user in users if user.has_pod(url)), None)
         if user is not None:
             return user.webId
         try:
-            return owner_in_acl(self._folder.read((*parts, ACL_SUFFIX)), container_url=url)
+            return values.owner_in_acl(self._folder.read((*parts, ACL_SUFFIX)), container_url=url)
         except RequestRefused:
             return None
 
-    def _accounts(self, users: Sequence[_StoredUser]) -> Iterator[FoundAccount]:
+    def _accounts(self, users: Sequence[_StoredUser]) -> Iterator[values.FoundAccount]:
         for user in users:
             pods = tuple(pod.url for pod in self.pods if user.has_pod(pod.url))
             if not pods:
                 reason = f"There is no pod for the login {user.webId}"
-                self.left_out.append(LeftOut(readable_path(_USERS), reason))
+                self.left_out.append(values.LeftOut(folders.readable_path(_USERS), reason))
                 continue
-            yield FoundAccount(
+            yield values.FoundAccount(
                 pods=pods,
                 web_ids=(user.webId,),
                 email=user.email or None,

@@ -27,29 +27,15 @@ from podstead.authn.authenticate import RequestCredentials
 from podstead.core.clock import Clock
 from podstead.core.errors import RequestRefused, ServerTrouble, StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.features.legacy_notifications.protocol import (
-    Conversation,
-    Forget,
-    LineCredential,
-    Say,
-    Subscribe,
-)
-from podstead.notifications.deliveries import (
-    QueueItem,
-    SubscriberQueue,
-    Watch,
-    WatchEnded,
-)
+from podstead.features.legacy_notifications import protocol
+from podstead.notifications.deliveries import QueueItem, SubscriberQueue, Watch, WatchEnded
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub
 from podstead.notifications.messages import Notification
 from podstead.notifications.readers import Subscriber
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.limits import address_key
-from podstead.web.websocket import (
-    SocketClosed,
-    WebSocket,
-)
+from podstead.web.websocket import SocketClosed, WebSocket
 
 logger = logging.getLogger("podstead.web")
 
@@ -72,7 +58,7 @@ class LineAuthentication:
     opener: Subscriber
     client_address: str
 
-    async def subscriber(self, asked: Subscribe) -> Subscriber:
+    async def subscriber(self, asked: protocol.Subscribe) -> Subscriber:
         """Who subscribes to the topic. Raises RequestRefused, ServerTrouble."""
         if asked.credential is None:
             return self.opener
@@ -81,7 +67,7 @@ class LineAuthentication:
         )
         return replace(self.opener, agent=agent)
 
-    def _credentials(self, url: str, credential: LineCredential) -> RequestCredentials:
+    def _credentials(self, url: str, credential: protocol.LineCredential) -> RequestCredentials:
         """The credentials that a GET of the URL would present: a proof names method and URL."""
         absolute = f"{self.base_url}{url}" if url.startswith("/") else url
         proof = credential.proof
@@ -129,7 +115,7 @@ class UpdatesSession:
         self,
         socket: WebSocket,
         queue: SubscriberQueue,
-        conversation: Conversation,
+        conversation: protocol.Conversation,
         *,
         hub: Hub,
         history: History,
@@ -143,7 +129,7 @@ class UpdatesSession:
         self._hub = hub
         self._history = history
         self._sender = sender
-        self._lines: asyncio.Queue[tuple[str | Say, int | None]]
+        self._lines: asyncio.Queue[tuple[str | protocol.Say, int | None]]
         self._lines = asyncio.Queue(_MAX_PENDING_LINES)
         self._begun_after: int | None = None
         """The arrival of the first line of a subscription with a credential."""
@@ -196,21 +182,21 @@ class UpdatesSession:
         except Exception:
             logger.exception("A socket ended with an unexpected error")
 
-    async def _obey(self, line: str | Say, arrived_after: int | None) -> None:
+    async def _obey(self, line: str | protocol.Say, arrived_after: int | None) -> None:
         if not self._conversation.has_credential:
             self._begun_after = arrived_after
-        asked = line if isinstance(line, Say) else self._conversation.read(line)
-        if isinstance(asked, Say):
+        asked = line if isinstance(line, protocol.Say) else self._conversation.read(line)
+        if isinstance(asked, protocol.Say):
             self._queue.put(asked.line)
-        elif isinstance(asked, Subscribe):
+        elif isinstance(asked, protocol.Subscribe):
             await self._subscribe(asked, self._begun_after)
-        elif isinstance(asked, Forget):
+        elif isinstance(asked, protocol.Forget):
             for watches in (self._watches, self._former):
                 watch = watches.pop(asked.topic, None)
                 if watch is not None:
                     watch.close()
 
-    async def _subscribe(self, asked: Subscribe, arrived_after: int | None) -> None:
+    async def _subscribe(self, asked: protocol.Subscribe, arrived_after: int | None) -> None:
         topic = asked.topic
         is_new = not self._is_watching(topic)
         watch = None
@@ -278,10 +264,10 @@ class UpdatesSession:
             del self._former[notification.topic]
 
 
-def _lines_in(message: str | bytes) -> Sequence[str | Say]:
+def _lines_in(message: str | bytes) -> Sequence[str | protocol.Say]:
     """The lines of a message, or the reply to one that has none."""
     if len(message) > _MAX_MESSAGE_CHARACTERS:
-        return [Say("error: Message too long")]
+        return [protocol.Say("error: Message too long")]
     if isinstance(message, bytes):
-        return [Say("warning Unrecognized message (binary)")]
+        return [protocol.Say("warning Unrecognized message (binary)")]
     return message.splitlines() or [""]

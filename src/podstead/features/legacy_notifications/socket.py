@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Final
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.features import WorkerFeature
-from podstead.features.legacy_notifications import LegacyNotificationSettings
-from podstead.features.legacy_notifications.protocol import (
-    GREETING,
-    HEARTBEAT,
-    PROTOCOL,
-    UNKNOWN_PROTOCOL,
-    Conversation,
-    SubprotocolOffer,
-    offer_of,
-)
+from podstead.features.legacy_notifications import LegacyNotificationSettings, protocol
 from podstead.features.legacy_notifications.session import (
     ArrivalTimes,
     LineAuthentication,
@@ -29,17 +20,11 @@ from podstead.features.legacy_notifications.session import (
 from podstead.notifications.deliveries import EndReason, QueueClosed, QueueItem, SubscriberQueue
 from podstead.notifications.listening import Ended
 from podstead.notifications.readers import Subscriber
+from podstead.web import websocket
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.request import Request
 from podstead.web.response import HeaderField
 from podstead.web.routes import Access, Route
-from podstead.web.websocket import (
-    PROTOCOL_ERROR,
-    SocketClosed,
-    SocketEndpoint,
-    SocketSender,
-    WebSocket,
-)
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
@@ -72,7 +57,7 @@ def commits_alone(settings: Settings) -> bool:
     return settings.workers == 1 and settings.database is None
 
 
-class UpdatesSocket(SocketEndpoint):
+class UpdatesSocket(websocket.SocketEndpoint):
     """Sends notifications of changes over WebSockets that speak solid-0.1.
 
     With the setting ``legacy-notifications-open`` a client may subscribe to resources that it
@@ -93,16 +78,18 @@ class UpdatesSocket(SocketEndpoint):
     def _authentication(self) -> LimitedAuthentication:
         return self._services.limited_authentication()
 
-    async def connect(self, socket: WebSocket, request: Request, agent: Identity | None) -> None:
+    async def connect(
+        self, socket: websocket.WebSocket, request: Request, agent: Identity | None
+    ) -> None:
         """Serve one socket to its end. Raises RateLimited before it accepts the socket."""
         with self._sockets.admit(request.client_address, agent) as queue:
-            offer = offer_of(socket.offered)
+            offer = protocol.offer_of(socket.offered)
             live_updates = self._services.live_updates
             opened_after = None if self._is_alone else await live_updates.hub.newest_sequence()
-            if offer is SubprotocolOffer.OTHERS:
+            if offer is protocol.SubprotocolOffer.OTHERS:
                 await _reject(socket)
                 return
-            sender = SocketSender(socket, queue)
+            sender = websocket.SocketSender(socket, queue)
             origin = request.fields.get(b"origin")
             subscriber = Subscriber(agent, origin, is_unchecked=self._is_open)
             arrivals = ArrivalTimes(live_updates.hub, self._clock, opened_after)
@@ -112,19 +99,19 @@ class UpdatesSocket(SocketEndpoint):
                 sender,
                 self._messages(session, queue, subscriber, sender),
                 read=session.run,
-                protocol=PROTOCOL if offer is SubprotocolOffer.THIS else None,
+                protocol=protocol.PROTOCOL if offer is protocol.SubprotocolOffer.THIS else None,
             )
 
     def _session(
         self,
-        socket: WebSocket,
+        socket: websocket.WebSocket,
         request: Request,
         subscriber: Subscriber,
         queue: SubscriberQueue,
         arrivals: ArrivalTimes,
     ) -> UpdatesSession:
         scheme = self._base_url.partition(":")[0]
-        conversation = Conversation(
+        conversation = protocol.Conversation(
             origin=self._base_url,
             aliases=[f"{scheme}://{request.host}"],
         )
@@ -148,10 +135,10 @@ class UpdatesSocket(SocketEndpoint):
         session: UpdatesSession,
         queue: SubscriberQueue,
         subscriber: Subscriber,
-        sender: SocketSender,
+        sender: websocket.SocketSender,
     ) -> AsyncGenerator[str | Ended, None]:
         """The lines to send until something ends the socket, without those sent at once."""
-        yield GREETING
+        yield protocol.GREETING
         while True:
             try:
                 async with asyncio.timeout(self._patience_s(subscriber, sender)):
@@ -160,7 +147,7 @@ class UpdatesSocket(SocketEndpoint):
                 yield Ended(closed.ending)
                 return
             except TimeoutError:
-                lines = [HEARTBEAT] if sender.silent_s >= self._heartbeat_s else ()
+                lines = [protocol.HEARTBEAT] if sender.silent_s >= self._heartbeat_s else ()
             if subscriber.has_expired(self._clock.now_ms()):
                 yield Ended(EndReason.EXPIRED)
                 return
@@ -174,7 +161,7 @@ class UpdatesSocket(SocketEndpoint):
             return None  # which ends the socket
         return session.lines_of(item)
 
-    def _patience_s(self, subscriber: Subscriber, sender: SocketSender) -> float:
+    def _patience_s(self, subscriber: Subscriber, sender: websocket.SocketSender) -> float:
         """The time until the next heartbeat or until the credential expires."""
         silence_s = self._heartbeat_s - sender.silent_s
         agent = subscriber.agent
@@ -183,9 +170,9 @@ class UpdatesSocket(SocketEndpoint):
         return max(silence_s, 0.0)
 
 
-async def _reject(socket: WebSocket) -> None:
+async def _reject(socket: websocket.WebSocket) -> None:
     """Tell a client that it offered only sub-protocols that are not supported."""
-    with contextlib.suppress(SocketClosed):
+    with contextlib.suppress(websocket.SocketClosed):
         await socket.accept()
-        await socket.send(UNKNOWN_PROTOCOL)
-        await socket.close(PROTOCOL_ERROR, "unknown protocol")
+        await socket.send(protocol.UNKNOWN_PROTOCOL)
+        await socket.close(websocket.PROTOCOL_ERROR, "unknown protocol")

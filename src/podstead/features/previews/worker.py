@@ -11,19 +11,10 @@ from functools import cached_property
 from typing import Any, Final, TypeVar, cast
 
 from podstead.app.services import Services
+from podstead.core import media_types
 from podstead.core.caches import BoundedCache
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.core.media_types import (
-    JSON_LD,
-    N3,
-    N_QUADS,
-    N_TRIPLES,
-    RDF_XML,
-    TRIG,
-    TURTLE,
-    essence,
-)
 from podstead.features import WorkerFeature
 from podstead.features.previews.cards import read_cards, read_statements
 from podstead.features.previews.drawing import draw
@@ -75,13 +66,13 @@ _VIEWS_OF_LINKED_DATA: Final = {
     GRAPH: N_("Graph"),
 }
 FORMATS: Final = {
-    "turtle": TURTLE,
-    "json-ld": JSON_LD,
-    "n-triples": N_TRIPLES,
-    "n-quads": N_QUADS,
-    "trig": TRIG,
-    "n3": N3,
-    "rdf-xml": RDF_XML,
+    "turtle": media_types.TURTLE,
+    "json-ld": media_types.JSON_LD,
+    "n-triples": media_types.N_TRIPLES,
+    "n-quads": media_types.N_QUADS,
+    "trig": media_types.TRIG,
+    "n3": media_types.N3,
+    "rdf-xml": media_types.RDF_XML,
 }
 _FORMAT_NAMES: Final = {
     "turtle": "Turtle",
@@ -230,13 +221,13 @@ class Previews(ContentPreviews):
         Raises RequestRefused and ServerTrouble.
         """
         limit_bytes = MAX_LINKED_DATA_BYTES + 1
-        _, content = await self._contents.beginning(page, target, N_QUADS, limit_bytes)
+        _, content = await self._contents.beginning(page, target, media_types.N_QUADS, limit_bytes)
         if len(content) > MAX_LINKED_DATA_BYTES:
             return None
         base_iri = self._base_url + target
 
         def worked() -> _Result:
-            return work(parse(content, N_QUADS, base_iri=base_iri).dataset)
+            return work(parse(content, media_types.N_QUADS, base_iri=base_iri).dataset)
 
         if len(content) < _THREAD_FROM_BYTES:
             return worked()
@@ -301,7 +292,7 @@ def has_thumbnail(metadata: Metadata) -> bool:
     return (
         not metadata.kind.is_container
         and metadata.size_bytes <= MAX_PICTURE_BYTES
-        and essence(metadata.content_type) in _TYPES
+        and media_types.essence(metadata.content_type) in _TYPES
     )
 
 

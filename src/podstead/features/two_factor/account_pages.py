@@ -17,11 +17,7 @@ from podstead.features.two_factor.authenticator import PyotpPasswords
 from podstead.features.two_factor.codes import TwoFactorEvents
 from podstead.features.two_factor.second_step import CodeStep
 from podstead.features.two_factor.service import TwoFactors, WrongCode
-from podstead.features.two_factor.sign_in_pages import (
-    RECOVERY_PATH,
-    RecoveryPage,
-    SecondStepPages,
-)
+from podstead.features.two_factor.sign_in_pages import RECOVERY_PATH, RecoveryPage, SecondStepPages
 from podstead.idp.sessions import OpenSession
 from podstead.web.account.security_page import SecuritySection
 from podstead.web.browsers import json_response

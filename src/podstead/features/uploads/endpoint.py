@@ -6,13 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from podstead.core.errors import (
-    BadRequest,
-    MethodNotAllowed,
-    NotFound,
-    RequestRefused,
-    UnsupportedMediaType,
-)
+from podstead.core import errors
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
@@ -104,7 +98,7 @@ class UploadsEndpoint:
             return empty_response(412, [tus.VERSION_FIELD, tus.OFFERED_VERSION, NO_STORE])
         try:
             response = await endpoint(request, agent)
-        except RequestRefused as error:
+        except errors.RequestRefused as error:
             response = refusal(
                 error,
                 method=request.method,
@@ -121,14 +115,14 @@ class UploadsEndpoint:
         """POST: begin an upload, and receive its first bytes if they are there (creation)."""
         get = request.fields.get
         if get(b"upload-defer-length") is not None:
-            raise BadRequest("Upload-Length is required")
+            raise errors.BadRequest("Upload-Length is required")
         record = tus.read_new_upload(
             get(b"upload-metadata"),
             size_bytes=tus.number("Upload-Length", get(b"upload-length")),
             base_url=self._base_url,
         )
         if is_of_service(record.target):
-            raise NotFound("There can be no resource at the target")
+            raise errors.NotFound("There can be no resource at the target")
         origin = self._origin(request)
         if _is_whole(request, record):
             _check_type(request)
@@ -188,7 +182,7 @@ class UploadsEndpoint:
         endpoint = methods.get(request.fields.get(b"x-http-method-override") or "")
         if endpoint is None:
             allow = ("OPTIONS", *methods)
-            raise MethodNotAllowed("An upload is continued by PATCH", allow=allow)
+            raise errors.MethodNotAllowed("An upload is continued by PATCH", allow=allow)
         return await endpoint(request, agent)
 
 
@@ -199,7 +193,7 @@ def _upload(request: Request) -> str:
 def _check_type(request: Request) -> None:
     stated = request.fields.get(b"content-type")
     if stated is None or essence(stated) != tus.CONTENT_TYPE:
-        raise UnsupportedMediaType(f"The Content-Type must be {tus.CONTENT_TYPE}")
+        raise errors.UnsupportedMediaType(f"The Content-Type must be {tus.CONTENT_TYPE}")
 
 
 def _is_whole(request: Request, record: UploadRecord) -> bool:

@@ -9,28 +9,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from podstead.core.errors import (
-    BadRequest,
-    BodyTimeout,
-    ChecksumMismatch,
-    Conflict,
-    PodsteadError,
-)
+from podstead.core.errors import BadRequest, BodyTimeout, ChecksumMismatch, Conflict, PodsteadError
 from podstead.core.identifiers import storage_root
 from podstead.core.identity import Identity
 from podstead.core.operation import RequestBody
 from podstead.core.value import Value
+from podstead.resources import uploads
 from podstead.resources.codes import ResourceCodes
-from podstead.resources.uploads import (
-    FINISHED_LIFETIME_MS,
-    AnnouncedBody,
-    Progress,
-    UploadService,
-    UploadState,
-    check_target,
-    put_request,
-    upload_key,
-)
 from podstead.storage.protocol import UploadDraft
 from podstead.storage.record_store import RecordStore, Versioned
 from podstead.storage.uploads import FINISHED_UPLOADS, UploadRecord
@@ -50,7 +35,7 @@ class Checksum(Value):
     digest: bytes
 
 
-class Receiving(Progress):
+class Receiving(uploads.Progress):
     """One request that appends to an upload."""
 
     def __init__(
@@ -112,47 +97,50 @@ def _now_s() -> float:
     return asyncio.get_running_loop().time()
 
 
-class ResumableUploads(UploadService):
+class ResumableUploads(uploads.UploadService):
     """The resumable uploads of one worker."""
 
     async def create(
         self, record: UploadRecord, agent: Identity | None, origin: str | None
-    ) -> UploadState:
+    ) -> uploads.UploadState:
         """Begin an upload. An empty one is finished at once. Raises what :meth:`begin` and a PUT
         raise."""
         begun = await self.begin(record, agent, origin)
         if record.size_bytes:
             return begun
         try:
-            return await self.append(begun.upload, 0, AnnouncedBody(0), agent, origin)
+            return await self.append(begun.upload, 0, uploads.AnnouncedBody(0), agent, origin)
         except PodsteadError:
             await self.cancel(begun.upload, agent)
             raise
 
     async def store(
         self, record: UploadRecord, body: RequestBody, agent: Identity | None, origin: str | None
-    ) -> UploadState:
+    ) -> uploads.UploadState:
         """An upload that is complete with its first request needs no draft. Raises what
         :meth:`create` and a PUT raise."""
         iri = None if agent is None else agent.iri
         record = replace(record, agent=iri, offset_bytes=record.size_bytes, description=None)
-        check_target(record)
+        uploads.check_target(record)
         upload = self.new_name(agent)
-        expires_ms = self.records.now_ms() + FINISHED_LIFETIME_MS
-        request = put_request(record, body, agent, origin)
+        expires_ms = self.records.now_ms() + uploads.FINISHED_LIFETIME_MS
+        request = uploads.put_request(record, body, agent, origin)
         request.records = (
             FINISHED_UPLOADS.put(
-                upload_key(upload), record, owner=storage_root(record.target), expires_ms=expires_ms
+                uploads.upload_key(upload),
+                record,
+                owner=storage_root(record.target),
+                expires_ms=expires_ms,
             ),
         )
         outcome = await self.resources.handle(request)
-        return UploadState(upload, record, expires_ms, outcome)
+        return uploads.UploadState(upload, record, expires_ms, outcome)
 
-    async def inspect(self, upload: str, agent: Identity | None) -> UploadState:
+    async def inspect(self, upload: str, agent: Identity | None) -> uploads.UploadState:
         """The progress of an upload. Ends a request that is still sending to it. Raises
         NotFound."""
         async with self.held(upload, agent) as (stored, _):
-            return UploadState(upload, stored.value, stored.expires_ms)
+            return uploads.UploadState(upload, stored.value, stored.expires_ms)
 
     async def append(
         self,
@@ -163,7 +151,7 @@ class ResumableUploads(UploadService):
         origin: str | None,
         *,
         checksum: Checksum | None = None,
-    ) -> UploadState:
+    ) -> uploads.UploadState:
         """Receive the next bytes, and carry out the PUT once all have arrived.
 
         What arrived before the connection broke is kept, unless there is a checksum or a signature
@@ -176,7 +164,7 @@ class ResumableUploads(UploadService):
                     f"The upload continues at {stored.value.offset_bytes}, not {offset_bytes}"
                 )
             if draft is None:  # finished before
-                return UploadState(upload, stored.value, stored.expires_ms)
+                return uploads.UploadState(upload, stored.value, stored.expires_ms)
             progress = Receiving(stored, draft, self.records)
             await draft.truncate(offset_bytes)
             whole = checksum is not None or bool(agent and agent.content_digest)
@@ -184,4 +172,4 @@ class ResumableUploads(UploadService):
             if progress.arrived_bytes == stored.value.size_bytes:
                 return await self.finish(upload, progress, draft, agent, origin)
             await progress.checkpoint()
-            return UploadState(upload, progress.stored.value, progress.stored.expires_ms)
+            return uploads.UploadState(upload, progress.stored.value, progress.stored.expires_ms)

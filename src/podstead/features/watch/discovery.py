@@ -12,21 +12,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from podstead.core import vocab
 from podstead.core.header_fields import parse_links
-from podstead.core.vocab import (
-    NOTIFY_CHANNEL_TYPE,
-    NOTIFY_FEATURE,
-    NOTIFY_STATE,
-    SOLID_STORAGE_DESCRIPTION,
-    SOLID_UPDATES_VIA_STREAMING_HTTP,
-)
 from podstead.notifications import channel_types
 from podstead.notifications.channel_types import channel_type_name
 from podstead.outbound.errors import Refused
 from podstead.outbound.urls import resolve_reference
 from podstead.rdf.graph import Graph, Iri
 
-_DESCRIPTIONS: Final = (SOLID_STORAGE_DESCRIPTION, "describedby")
+_DESCRIPTIONS: Final = (vocab.SOLID_STORAGE_DESCRIPTION, "describedby")
 _SIGNS_OF_SOLID: Final = frozenset({*_DESCRIPTIONS, "acl"})
 
 
@@ -80,7 +74,7 @@ def read_links(fields: Iterable[tuple[str, str]], *, url: str) -> DiscoveryLinks
         for relation in () if link.anchored else link.relations:
             targets.setdefault(relation, []).extend(_absolute([link.target], url))
     sockets = _absolute(by_name.get("updates-via", ()), url)
-    streams = targets.get(SOLID_UPDATES_VIA_STREAMING_HTTP, ())
+    streams = targets.get(vocab.SOLID_UPDATES_VIA_STREAMING_HTTP, ())
     return DiscoveryLinks(
         is_solid=bool(sockets or streams) or not _SIGNS_OF_SOLID.isdisjoint(targets),
         descriptions=tuple(each for name in _DESCRIPTIONS for each in targets.get(name, ())),
@@ -104,12 +98,12 @@ def preferred(ways: Iterable[Way]) -> Way | None:
 
 def _services(description: Graph) -> Iterator[Way]:
     known = {each.value: each for each in _OF_CHANNELS}
-    for subject in description.subjects(Iri(NOTIFY_CHANNEL_TYPE)):
-        features = description.objects(subject, Iri(NOTIFY_FEATURE))
-        for named in description.objects(subject, Iri(NOTIFY_CHANNEL_TYPE)):
+    for subject in description.subjects(Iri(vocab.NOTIFY_CHANNEL_TYPE)):
+        features = description.objects(subject, Iri(vocab.NOTIFY_FEATURE))
+        for named in description.objects(subject, Iri(vocab.NOTIFY_CHANNEL_TYPE)):
             protocol = known.get(channel_type_name(named.value) or "")
             if protocol is not None and type(subject) is Iri:
-                yield Way(protocol, subject.value, Iri(NOTIFY_STATE) in features)
+                yield Way(protocol, subject.value, Iri(vocab.NOTIFY_STATE) in features)
 
 
 def _absolute(references: Iterable[str], url: str) -> list[str]:

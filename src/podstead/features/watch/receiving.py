@@ -14,16 +14,7 @@ from typing import Final
 
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE, essence
-from podstead.features.watch.changes import (
-    EventStream,
-    EventTooLarge,
-    InvalidMessage,
-    ReceivedChange,
-    read_json,
-    read_pub,
-    split_json,
-    split_turtle,
-)
+from podstead.features.watch import changes
 from podstead.features.watch.discovery import Protocol
 from podstead.features.watch.server import Interrupted, NotServed, Server, WatchError, host_of
 from podstead.outbound.transport import RemoteResponse
@@ -47,7 +38,7 @@ class Missed:
     """Changes were missed: they were too long ago, or a message could not be parsed."""
 
 
-Reception = Connected | ReceivedChange | Missed
+Reception = Connected | changes.ReceivedChange | Missed
 
 
 @dataclass
@@ -99,11 +90,11 @@ class ChannelReceiver:
         ) as answer:
             self._check(answer, _EVENTS)
             yield Connected()
-            stream = EventStream(place.last_id)
+            stream = changes.EventStream(place.last_id)
             async for piece in answer.chunks:
                 try:
                     events = stream.feed(piece)
-                except EventTooLarge as error:
+                except changes.EventTooLarge as error:
                     raise self._unreadable() from error
                 for event in events:
                     is_lost = event.kind == _LOST_EVENT
@@ -135,7 +126,7 @@ class ChannelReceiver:
         if the state that was received before the connection was lost differs."""
         is_first, known = True, self._place.state
         async for received in self._messages():
-            if isinstance(received, ReceivedChange) and is_first:
+            if isinstance(received, changes.ReceivedChange) and is_first:
                 is_first = False
                 if known is None or received.state in (None, known):
                     self._place.state = received.state
@@ -153,7 +144,7 @@ class ChannelReceiver:
             async for line in lines:
                 word, _, rest = line.strip().partition(" ")
                 if word == "pub" and rest:
-                    yield read_pub(rest, now_ms=time.time_ns() // 1_000_000)
+                    yield changes.read_pub(rest, now_ms=time.time_ns() // 1_000_000)
 
     async def _acknowledged(self, lines: AsyncIterator[str]) -> None:
         """Wait for ``ack`` (L-4). Raises WatchError."""
@@ -182,17 +173,19 @@ class ChannelReceiver:
             raise self._unreadable()
         return media_type
 
-    def _taker(self, media_type: str) -> Callable[[bytes], tuple[list[ReceivedChange], bytes]]:
+    def _taker(
+        self, media_type: str
+    ) -> Callable[[bytes], tuple[list[changes.ReceivedChange], bytes]]:
         if media_type == JSON_LD:
-            return split_json
-        return lambda content: split_turtle(content, url=self._url)
+            return changes.split_json
+        return lambda content: changes.split_turtle(content, url=self._url)
 
     def _unreadable(self) -> WatchError:
         return WatchError(f"Cannot read the messages from {host_of(self._url)} as changes.")
 
 
-def _read(content: bytes) -> ReceivedChange | Missed:
+def _read(content: bytes) -> changes.ReceivedChange | Missed:
     try:
-        return read_json(content)
-    except InvalidMessage:
+        return changes.read_json(content)
+    except changes.InvalidMessage:
         return Missed()

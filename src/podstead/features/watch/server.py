@@ -19,15 +19,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from podstead.core.errors import PodsteadError
-from podstead.outbound.errors import (
-    BadStatus,
-    FetchFailed,
-    Refusal,
-    Refused,
-    TooLarge,
-    TooSlow,
-    WrongType,
-)
+from podstead.outbound import errors
 from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.guard import Guard
 from podstead.outbound.requests import (
@@ -61,19 +53,19 @@ class NotServed(WatchError):
         self.status = status
 
 
-def unreachable(failure: FetchFailed, *, host: str) -> WatchError:
+def unreachable(failure: errors.FetchFailed, *, host: str) -> WatchError:
     """Convert a failed request to an error for the user; ``host`` is the server's name."""
-    if isinstance(failure, BadStatus):
+    if isinstance(failure, errors.BadStatus):
         return NotServed(failure.status, host=host)
-    if isinstance(failure, Refused):
+    if isinstance(failure, errors.Refused):
         return WatchError(f"The server refers to {host}, to which no connection is allowed.")
-    if isinstance(failure, TooLarge | WrongType):
+    if isinstance(failure, errors.TooLarge | errors.WrongType):
         return WatchError(f"Cannot read the response of {host}: {failure}.")
     return Interrupted(_trouble(failure, host))
 
 
-def _trouble(failure: FetchFailed, host: str) -> str:
-    if isinstance(failure, TooSlow):
+def _trouble(failure: errors.FetchFailed, host: str) -> str:
+    if isinstance(failure, errors.TooSlow):
         return f"{host} did not respond in time."
     for cause in _causes(failure):
         match cause:
@@ -131,7 +123,7 @@ class Server:
                 if reply.status not in _REDIRECTS or not location:
                     return url, reply
                 url = self._followed(url, location)
-        except FetchFailed as failure:
+        except errors.FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
         raise WatchError(f"{url} redirects too many times.")
 
@@ -142,7 +134,7 @@ class Server:
             return await submit(
                 OutgoingRequest("POST", url, headers, content), self._guard, tls=self._tls
             )
-        except FetchFailed as failure:
+        except errors.FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
 
     async def delete(self, url: str) -> None:
@@ -151,7 +143,7 @@ class Server:
             await submit(
                 OutgoingRequest("DELETE", url, self._headers(url)), self._guard, tls=self._tls
             )
-        except FetchFailed as failure:
+        except errors.FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
 
     @asynccontextmanager
@@ -169,7 +161,7 @@ class Server:
         try:
             async with self._lasting.stream(url, headers) as answer:
                 yield answer
-        except FetchFailed as failure:
+        except errors.FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
 
     @asynccontextmanager
@@ -181,7 +173,7 @@ class Server:
         try:
             async with self._lasting.web_socket(url, headers, protocols=protocols) as opened:
                 yield opened
-        except FetchFailed as failure:
+        except errors.FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
 
     def _headers(self, url: str, *, with_token: bool = True) -> dict[str, str]:
@@ -193,13 +185,13 @@ class Server:
     def _is_ours(self, url: str) -> bool:
         try:
             return self._guard.admit(http_form(url)).origin == self._origin
-        except Refused:
+        except errors.Refused:
             return False
 
     def _followed(self, url: str, location: str) -> str:
         followed = resolve_reference(url, location)
         if url.startswith("https:") and not followed.startswith("https:"):
-            raise Refused(Refusal.REDIRECT)
+            raise errors.Refused(errors.Refusal.REDIRECT)
         return followed
 
 

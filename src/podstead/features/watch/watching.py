@@ -17,22 +17,11 @@ from typing import Final
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.errors import BadRequest
+from podstead.features.watch import receiving
 from podstead.features.watch.changes import ReceivedChange
 from podstead.features.watch.discovery import Protocol
-from podstead.features.watch.receiving import (
-    ChannelReceiver,
-    Connected,
-    Missed,
-    Reception,
-    ResumePoint,
-)
 from podstead.features.watch.server import Interrupted, NotServed, Server, WatchError
-from podstead.features.watch.subscribing import (
-    RemoteChannel,
-    SubscriptionClient,
-    Topic,
-    check,
-)
+from podstead.features.watch.subscribing import RemoteChannel, SubscriptionClient, Topic, check
 from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import Guard, SystemResolver
@@ -65,7 +54,7 @@ class Disconnected:
     """The connection was lost; the client tries to reconnect."""
 
 
-WatchEvent = WatchStarted | Disconnected | ReceivedChange | Missed
+WatchEvent = WatchStarted | Disconnected | ReceivedChange | receiving.Missed
 
 
 @dataclass
@@ -109,7 +98,7 @@ class Watching:
         self._url = url
         self._topic: Topic | None = None
         self._channel: RemoteChannel | None = None
-        self._place = ResumePoint()
+        self._place = receiving.ResumePoint()
         self._delay = delay or ReconnectDelay()
         self._has_started = False
 
@@ -157,7 +146,7 @@ class Watching:
                 self._delay.reset()
             self._delay.set_first(self._place.retry_ms)
 
-    async def _receiver(self) -> tuple[Topic, ChannelReceiver]:
+    async def _receiver(self) -> tuple[Topic, receiving.ChannelReceiver]:
         topic, channel = self._topic, self._channel
         # Only an event source can be resumed at the same address.
         if topic is None or channel is None or topic.way.protocol is not Protocol.EVENT_SOURCE:
@@ -167,7 +156,7 @@ class Watching:
             channel = self._channel = await self._subscriber.subscribe(
                 topic, state=self._place.state, again=again
             )
-        receiver = ChannelReceiver(
+        receiver = receiving.ChannelReceiver(
             self._server,
             topic.way.protocol,
             topic_url=topic.url,
@@ -176,8 +165,8 @@ class Watching:
         )
         return topic, receiver
 
-    def _event(self, topic: Topic, received: Reception) -> WatchEvent:
-        if isinstance(received, Connected):
+    def _event(self, topic: Topic, received: receiving.Reception) -> WatchEvent:
+        if isinstance(received, receiving.Connected):
             again, self._has_started = self._has_started, True
             return WatchStarted(
                 topic, again, is_gapless=topic.way.protocol is Protocol.EVENT_SOURCE

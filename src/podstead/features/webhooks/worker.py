@@ -28,15 +28,9 @@ from podstead.features.webhooks.sender import (
     SenderEndpoint,
     SenderKeys,
 )
+from podstead.notifications import channels
 from podstead.notifications.channel_documents import ChannelRequest
 from podstead.notifications.channel_types import ChannelType
-from podstead.notifications.channels import (
-    CHANNELS,
-    Channel,
-    ChannelHandler,
-    DeliveryFailures,
-    FailedDelivery,
-)
 from podstead.storage.record_store import Lease
 from podstead.storage.records import Record
 from podstead.web.routes import Access, Endpoint, Route
@@ -73,7 +67,7 @@ class WebhooksInWorker(WorkerFeature):
         ]
 
 
-class Webhooks(ChannelHandler):
+class Webhooks(channels.ChannelHandler):
     """Sends on all channels while this worker holds the lease. For one event loop."""
 
     sender: str
@@ -116,7 +110,7 @@ class Webhooks(ChannelHandler):
                 "This server sends nothing to that sendTo: give an https URL on the public internet"
             ) from error
 
-    def opened(self, key: str, channel: Channel, owner: str) -> Sequence[Record]:
+    def opened(self, key: str, channel: channels.Channel, owner: str) -> Sequence[Record]:
         webhook = Webhook(position=channel.began)
         return (WEBHOOKS.put(key, webhook, owner=owner, expires_ms=channel.end_ms),)
 
@@ -127,9 +121,9 @@ class Webhooks(ChannelHandler):
         stored = await self._services.records.read(WEBHOOKS, key)
         return None if stored is None else stored.value.given_up
 
-    async def failures(self) -> DeliveryFailures:
+    async def failures(self) -> channels.DeliveryFailures:
         store, now_ms = self._services.store, self._services.clock.now_ms()
-        some: list[FailedDelivery] = []
+        some: list[channels.FailedDelivery] = []
         retrying = given_up = 0
         for stored in await WEBHOOKS.page(store, now_ms=now_ms, limit=_MAX_COUNTED):
             state = stored.value
@@ -137,11 +131,11 @@ class Webhooks(ChannelHandler):
                 continue
             retrying += state.given_up is None
             given_up += state.given_up is not None
-            channel = await CHANNELS.read(store, stored.key, now_ms=now_ms)
+            channel = await channels.CHANNELS.read(store, stored.key, now_ms=now_ms)
             if channel is None or len(some) >= _MAX_SHOWN:
                 continue
             some.append(
-                FailedDelivery(
+                channels.FailedDelivery(
                     topic=channel.value.topic,
                     host=urlsplit(channel.value.send_to or "").netloc,
                     failures=state.failures,
@@ -149,7 +143,7 @@ class Webhooks(ChannelHandler):
                     given_up=state.given_up or "",
                 )
             )
-        return DeliveryFailures(retrying, given_up, some)
+        return channels.DeliveryFailures(retrying, given_up, some)
 
     def start(self) -> None:
         if self._task is None:

@@ -20,17 +20,9 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from podstead.authn import web_ids
 from podstead.authn.authenticate import CredentialScheme, RequestCredentials
 from podstead.authn.claims import is_usable_address
-from podstead.authn.web_ids import (
-    OWN_LIMITS,
-    STALE_S,
-    LookupKind,
-    LookupLimits,
-    ProfileSources,
-    UnusableDocument,
-    WebIdDocuments,
-)
 from podstead.core.caches import BoundedCache
 from podstead.core.errors import NotAuthenticated, RemoteUnavailable
 from podstead.core.identity import AuthenticationMethod, Identity
@@ -225,10 +217,14 @@ class WebIdTls(CredentialScheme):
     is_certificate = True
 
     def __init__(
-        self, sources: ProfileSources, *, lookups: LookupLimits, allow_loopback: bool
+        self,
+        sources: web_ids.ProfileSources,
+        *,
+        lookups: web_ids.LookupLimits,
+        allow_loopback: bool,
     ) -> None:
         self._clock = sources.clock
-        self._documents = WebIdDocuments(sources, extract=_keys_of, weigh=_weight)
+        self._documents = web_ids.WebIdDocuments(sources, extract=_keys_of, weigh=_weight)
         self._allow_loopback = allow_loopback
         self._lookups = lookups
         self._read = BoundedCache[bytes, Certificate](CACHE_BYTES)
@@ -295,7 +291,7 @@ class WebIdTls(CredentialScheme):
                 holders, until_ms = await self._holders(web_id, claim, client_address)
                 fresh_until_ms = min(fresh_until_ms, until_ms)
                 return require_holder(web_id, holders), fresh_until_ms
-            except UnusableDocument as error:
+            except web_ids.UnusableDocument as error:
                 fresh_until_ms = 0  # it may be usable the next time
                 refusals.append(InvalidCertificate(_lower(str(error))))
             except InvalidCertificate as refusal:
@@ -319,8 +315,8 @@ class WebIdTls(CredentialScheme):
         if foreign is None or not foreign.is_fresh_for(web_id, self._clock.now_ms()):
             try:
                 foreign = await self._fetched(document, claim, client_address)
-            except OWN_LIMITS:
-                stale_from_ms = self._clock.now_ms() - (POSITIVE_S + STALE_S) * 1000
+            except web_ids.OWN_LIMITS:
+                stale_from_ms = self._clock.now_ms() - (POSITIVE_S + web_ids.STALE_S) * 1000
                 if foreign is None or not foreign.proves(web_id) or foreign.read_ms < stale_from_ms:
                     raise
         return foreign.holders, foreign.fresh_until_ms(web_id)
@@ -330,7 +326,7 @@ class WebIdTls(CredentialScheme):
     ) -> _Foreign:
         """The holders of the key according to a foreign document, which is fetched for this. Raises
         UnusableDocument, RemoteUnavailable."""
-        async with self._lookups.of(LookupKind.WEB_ID, document, client_address):
+        async with self._lookups.of(web_ids.LookupKind.WEB_ID, document, client_address):
             stated = await self._documents.fetched(document)
         holders = _holders_among(stated, claim)
         foreign = _Foreign(holders, self._clock.now_ms())
@@ -343,7 +339,7 @@ class WebIdTls(CredentialScheme):
 def _keys_of(graph: Graph, _: str) -> StatedRsaKeys:
     keys = stated_rsa_keys(graph)
     if len(keys) > MAX_KEYS:
-        raise UnusableDocument
+        raise web_ids.UnusableDocument
     return keys
 
 

@@ -21,15 +21,7 @@ from podstead.idp.codes import IdpCodes
 from podstead.idp.records import ONE_TIME_LINKS, Account, OneTimeLink
 from podstead.idp.security_events import event_records
 from podstead.idp.sessions import Sessions
-from podstead.storage.invitations import (
-    INVITATIONS,
-    MAX_DAYS,
-    MAX_INVITATIONS,
-    MAX_USES,
-    Invitation,
-    Invitations,
-    NewInvitation,
-)
+from podstead.storage import invitations
 from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
 
@@ -287,16 +279,18 @@ class InvitationActions(Actions):
 
     def __init__(self, records: RecordStore, audit: Audit) -> None:
         super().__init__(records, audit)
-        self._invitations = Invitations(records)
+        self._invitations = invitations.Invitations(records)
 
-    async def create(self, *, uses: int, days: int, by: Operator | None = None) -> NewInvitation:
+    async def create(
+        self, *, uses: int, days: int, by: Operator | None = None
+    ) -> invitations.NewInvitation:
         """Create an invitation, whose code is known only now. Raises BadRequest for numbers out of
         bounds, and Conflict if there are too many invitations."""
-        if not 1 <= uses <= MAX_USES:
-            raise BadRequest(IdpCodes.INVITATION_USES, number=MAX_USES)
-        if not 1 <= days <= MAX_DAYS:
-            raise BadRequest(IdpCodes.INVITATION_DAYS, number=MAX_DAYS)
-        if len(await self._invitations.all()) >= MAX_INVITATIONS:
+        if not 1 <= uses <= invitations.MAX_USES:
+            raise BadRequest(IdpCodes.INVITATION_USES, number=invitations.MAX_USES)
+        if not 1 <= days <= invitations.MAX_DAYS:
+            raise BadRequest(IdpCodes.INVITATION_DAYS, number=invitations.MAX_DAYS)
+        if len(await self._invitations.all()) >= invitations.MAX_INVITATIONS:
             raise Conflict(IdpCodes.TOO_MANY_INVITATIONS)
         made = self._invitations.new(uses=uses, days=days)
         facts = {"invitation": made.invitation.invitation_id, "uses": str(uses), "days": str(days)}
@@ -305,7 +299,7 @@ class InvitationActions(Actions):
         self._note(event, by, **facts)
         return made
 
-    async def list(self) -> Sequence[Versioned[Invitation]]:
+    async def list(self) -> Sequence[Versioned[invitations.Invitation]]:
         """The invitations that have not ended, the newest first."""
         return await self._invitations.all()
 
@@ -314,5 +308,5 @@ class InvitationActions(Actions):
         stored = await self._invitations.find(invitation_id)
         event, facts = AuditEvent.INVITATION_REVOKED, {"invitation": invitation_id}
         acted = self._log.action(event, by, **facts)
-        await self._records.commit([INVITATIONS.drop(stored.key), *acted])
+        await self._records.commit([invitations.INVITATIONS.drop(stored.key), *acted])
         self._note(event, by, **facts)

@@ -26,16 +26,7 @@ from authlib.oauth2.rfc7636 import CodeChallenge, create_s256_code_challenge
 
 from podstead.idp.audit import AuditEvent
 from podstead.idp.client_metadata import OFFLINE, WEBID, PresentedClient, authenticates
-from podstead.idp.oauth.messages import (
-    LibraryAnswer,
-    LibraryRequest,
-    OAuthAnswer,
-    OAuthClient,
-    Parameters,
-    own_answer,
-    refused,
-    repeated,
-)
+from podstead.idp.oauth import messages
 from podstead.idp.records import (
     CODES,
     GRANTS,
@@ -58,7 +49,7 @@ _VERIFIER: Final = re.compile(r"[A-Za-z0-9\-._~]{43,128}")
 class TokenRequest:
     """A token request: its form, the client it names, and the key that its DPoP proof holds."""
 
-    form: Parameters
+    form: messages.Parameters
     presented: PresentedClient | None
     jkt: str | None
     now_s: int
@@ -124,24 +115,24 @@ class TokenExchange:
     events: list[tuple[AuditEvent, Grant]] = field(default_factory=list)
     """The events for the audit log once the changes are committed."""
 
-    def respond(self) -> OAuthAnswer:
+    def respond(self) -> messages.OAuthAnswer:
         """The answer. A refusal may come with changes, too, as when a code is used again."""
         # RFC 6749 section 3.2.
-        name = repeated(self.request.form)
+        name = messages.repeated(self.request.form)
         if name is not None:
-            return refused("invalid_request", "A parameter is given twice")
-        request = LibraryRequest("POST", self.request.form)
-        answer: LibraryAnswer = _Server(self).create_token_response(request)
-        return own_answer(answer)
+            return messages.refused("invalid_request", "A parameter is given twice")
+        request = messages.LibraryRequest("POST", self.request.form)
+        answer: messages.LibraryAnswer = _Server(self).create_token_response(request)
+        return messages.own_answer(answer)
 
     # --- what the grants ask --------------------------------------------------------------------
 
-    def client(self) -> OAuthClient | None:
+    def client(self) -> messages.OAuthClient | None:
         """The client, if it has authenticated (A-62)."""
         client, presented = self.facts.client, self.request.presented
         if client is None or presented is None or not authenticates(client, presented):
             return None
-        return OAuthClient(client)
+        return messages.OAuthClient(client)
 
     def usable_code(self, client_id: str) -> AuthorizationCode | None:
         """The code of the request, if it can be exchanged; a second use ends its grant (A-64)."""
@@ -251,10 +242,10 @@ class _Server(AuthorizationServer):
 
     def authenticate_client(
         self,
-        request: LibraryRequest,  # noqa: ARG002
+        request: messages.LibraryRequest,  # noqa: ARG002
         methods: Sequence[str],
         endpoint: str = "token",
-    ) -> OAuthClient:
+    ) -> messages.OAuthClient:
         """Authenticate by our own parsing of the credentials: the library's accepts only one of the
         two encodings in use."""
         client = self.exchange.client()
@@ -264,18 +255,20 @@ class _Server(AuthorizationServer):
             raise InvalidClientError
         return client
 
-    def save_token(self, token: object, request: LibraryRequest) -> None:
+    def save_token(self, token: object, request: messages.LibraryRequest) -> None:
         """Nothing to do: it is committed with everything else that the exchange changes."""
 
-    def create_oauth2_request(self, request: LibraryRequest) -> LibraryRequest:
+    def create_oauth2_request(self, request: messages.LibraryRequest) -> messages.LibraryRequest:
         return request
 
-    def handle_response(self, status: int, body: Any, headers: Any) -> LibraryAnswer:  # noqa: ANN401
-        return LibraryAnswer(status, dict(body), list(headers))
+    def handle_response(self, status: int, body: Any, headers: Any) -> messages.LibraryAnswer:  # noqa: ANN401
+        return messages.LibraryAnswer(status, dict(body), list(headers))
 
-    def handle_error_response(self, request: LibraryRequest, error: OAuth2Error) -> LibraryAnswer:
+    def handle_error_response(
+        self, request: messages.LibraryRequest, error: OAuth2Error
+    ) -> messages.LibraryAnswer:
         status, body, headers = error(self.get_error_uri(request, error))
-        return LibraryAnswer(status, dict(body), list(headers))
+        return messages.LibraryAnswer(status, dict(body), list(headers))
 
     def send_signal(self, name: str, *args: object, **kwargs: object) -> None:
         """Nothing to do: there are no receivers."""
@@ -319,7 +312,11 @@ class _CodeGrant(AuthorizationCodeGrant):
     TOKEN_ENDPOINT_AUTH_METHODS = _AUTH_METHODS
     server: _Server
 
-    def query_authorization_code(self, code: str, client: OAuthClient) -> _CodeOfLibrary | None:  # noqa: ARG002
+    def query_authorization_code(
+        self,
+        code: str,  # noqa: ARG002
+        client: messages.OAuthClient,
+    ) -> _CodeOfLibrary | None:
         usable = self.server.exchange.usable_code(client.get_client_id())
         return None if usable is None else _CodeOfLibrary(usable)
 
@@ -342,7 +339,7 @@ class _RefreshOfLibrary:
     def __init__(self, token: RefreshToken) -> None:
         self.token = token
 
-    def check_client(self, client: OAuthClient) -> bool:
+    def check_client(self, client: messages.OAuthClient) -> bool:
         return client.get_client_id() == self.token.client_id
 
     def get_scope(self) -> str:
@@ -385,7 +382,9 @@ class _CredentialsGrant(ClientCredentialsGrant):
             raise InvalidGrantError
         # They always act as the WebID that they were created for, so its scope is always included.
         # There is no refresh token (RFC 6749 section 4.4.3), so "offline_access" is left out.
-        asked = OAuthClient(self.request.client.client).get_allowed_scope(f"{scope or ''} {WEBID}")
+        asked = messages.OAuthClient(self.request.client.client).get_allowed_scope(
+            f"{scope or ''} {WEBID}"
+        )
         scopes = tuple(each for each in asked.split() if each != OFFLINE)
         subject = Subject(
             account,

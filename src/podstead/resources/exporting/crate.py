@@ -13,12 +13,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from podstead.core.date_times import write_time
-from podstead.core.identifiers import (
-    DESCRIPTION_SUFFIX,
-    ResourcePath,
-    parent_container,
-    subject_of,
-)
+from podstead.core.identifiers import DESCRIPTION_SUFFIX, ResourcePath, parent_container, subject_of
 from podstead.core.media_types import essence
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.exporting.contents import ArchivedResource, PodContents

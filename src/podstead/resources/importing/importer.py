@@ -19,24 +19,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from podstead.core.identifiers import (
-    Auxiliary,
-    ResourcePath,
-    acl_of,
-    auxiliary_kind,
-    is_container,
-    subject_of,
-)
+from podstead.core import identifiers
 from podstead.core.media_types import TURTLE
 from podstead.resources.documents import Documents
+from podstead.resources.importing import values
 from podstead.resources.importing.preparing import Preparation, Prepared
-from podstead.resources.importing.values import (
-    ImportedResource,
-    ImportReport,
-    ImportTarget,
-    NotTaken,
-    Progress,
-)
 from podstead.resources.importing.writer import ImportWriter
 from podstead.resources.planning import WriteHook
 from podstead.storage.record_store import RecordStore
@@ -66,11 +53,11 @@ class TreeImporter:
 
     async def run(
         self,
-        target: ImportTarget,
-        resources: AsyncIterator[ImportedResource],
+        target: values.ImportTarget,
+        resources: AsyncIterator[values.ImportedResource],
         *,
-        progress: Progress = lambda _: None,
-    ) -> ImportReport:
+        progress: values.Progress = lambda _: None,
+    ) -> values.ImportReport:
         """Import resources, which come in any order, without repetitions. Containers that are
         missing are created empty.
 
@@ -78,7 +65,7 @@ class TreeImporter:
         QuotaExceeded, Overloaded, StorageError, and what reading raises. Resources imported
         until then remain; a new pod stays closed until the import is run again and finishes.
         """
-        report = ImportReport()
+        report = values.ImportReport()
         preparation = Preparation(
             store=self._records.store,
             documents=self._documents,
@@ -95,13 +82,13 @@ class TreeImporter:
             progress=progress,
         )
         await writer.begin()
-        described: list[ImportedResource] = []
-        rules: list[ImportedResource] = []
+        described: list[values.ImportedResource] = []
+        rules: list[values.ImportedResource] = []
         async for resource in resources:
             match _part(resource.path):
-                case Auxiliary.ACL:
+                case identifiers.Auxiliary.ACL:
                     rules.append(resource)
-                case Auxiliary.DESCRIPTION:
+                case identifiers.Auxiliary.DESCRIPTION:
                     described.append(resource)
                 case None:
                     await self._take(resource, preparation, writer)
@@ -113,22 +100,25 @@ class TreeImporter:
         return report
 
     async def _take(
-        self, resource: ImportedResource, preparation: Preparation, writer: ImportWriter
+        self, resource: values.ImportedResource, preparation: Preparation, writer: ImportWriter
     ) -> None:
         prepared = await preparation.prepare(resource)
         if prepared is not None and not await writer.add(prepared):
             await preparation.discard(prepared)
 
     async def _finish(
-        self, rules: Sequence[ImportedResource], preparation: Preparation, writer: ImportWriter
+        self,
+        rules: Sequence[values.ImportedResource],
+        preparation: Preparation,
+        writer: ImportWriter,
     ) -> None:
         target = writer.target
         if target.new_pod is None:
             for each in rules:
                 reason = "Access rules are not imported into a pod that exists"
-                writer.report.not_taken.append(NotTaken(each.path, reason))
+                writer.report.not_taken.append(values.NotTaken(each.path, reason))
             return
-        of_root = acl_of(target.root)
+        of_root = identifiers.acl_of(target.root)
         last = next((each for each in rules if each.path == of_root), None)
         inner = [each for each in rules if each.path != of_root]
         for start in range(0, max(0, len(inner) - RULES_AT_ONCE), RULES_AT_ONCE):
@@ -145,10 +135,12 @@ class TreeImporter:
         await writer.add_rules([*prepared, root_acl], is_last=True)
 
 
-def _part(path: ResourcePath) -> Auxiliary | None:
+def _part(path: identifiers.ResourcePath) -> identifiers.Auxiliary | None:
     """The stage at which a resource is stored: first documents and containers with their
     descriptions, then the descriptions of documents, then ACLs."""
-    kind = auxiliary_kind(path)
-    if kind is Auxiliary.DESCRIPTION and is_container(subject_of(path)):
+    kind = identifiers.auxiliary_kind(path)
+    if kind is identifiers.Auxiliary.DESCRIPTION and identifiers.is_container(
+        identifiers.subject_of(path)
+    ):
         return None
     return kind

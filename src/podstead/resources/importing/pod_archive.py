@@ -24,19 +24,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from podstead.core.errors import (
-    BadRequest,
-    BodyTooLarge,
-    ChecksumMismatch,
-    NotFound,
-    RequestRefused,
-)
-from podstead.core.identifiers import (
-    DESCRIPTION_SUFFIX,
-    ResourcePath,
-    is_container,
-    parse_path,
-)
+from podstead.core import errors
+from podstead.core.identifiers import DESCRIPTION_SUFFIX, ResourcePath, is_container, parse_path
 from podstead.resources.exporting.crate import MANIFEST
 from podstead.resources.importing.crate_reader import Malformed, graph_entities
 from podstead.resources.importing.values import ImportedResource, NotTaken
@@ -49,7 +38,7 @@ _METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _ENCRYPTED: Final = 1
 
 
-class NotAPodArchive(RequestRefused):
+class NotAPodArchive(errors.RequestRefused):
     """The file is not the archive of a pod, or must not be read."""
 
 
@@ -200,9 +189,9 @@ class PodArchiveFile:
         """Raises NotFound, BodyTooLarge, ChecksumMismatch."""
         info = self._infos.get(self._folder + unquote(entity.id))
         if info is None:
-            raise NotFound("The archive does not contain the file")
+            raise errors.NotFound("The archive does not contain the file")
         if str(info.file_size) != entity.content_size:
-            raise BodyTooLarge("The file has another size than the manifest says")
+            raise errors.BodyTooLarge("The file has another size than the manifest says")
         digest = hashlib.sha256()
         try:
             with self._zip.open(info) as file:
@@ -210,9 +199,9 @@ class PodArchiveFile:
                     digest.update(piece)
                     yield piece
         except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
-            raise ChecksumMismatch("The file is damaged") from error
+            raise errors.ChecksumMismatch("The file is damaged") from error
         if digest.hexdigest() != entity.sha256:
-            raise ChecksumMismatch("The file has another SHA-256 than the manifest says")
+            raise errors.ChecksumMismatch("The file has another SHA-256 than the manifest says")
 
     def _manifest_hash(self) -> str:
         if self._infos[self._folder + MANIFEST].file_size > MAX_MANIFEST_BYTES:
@@ -328,7 +317,7 @@ def _path_problem(path: ResourcePath) -> str:
     try:
         if parse_path(path.encode()) != path:
             return "Its URL is not in its canonical form"
-    except BadRequest as error:
+    except errors.BadRequest as error:
         return str(error)
     return ""
 

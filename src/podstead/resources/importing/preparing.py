@@ -11,16 +11,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from podstead.core import identifiers
 from podstead.core.errors import BadRequest, BodyTooLarge, Conflict, RequestRefused, TargetTooLong
-from podstead.core.identifiers import (
-    Auxiliary,
-    ResourcePath,
-    ancestors,
-    auxiliary_kind,
-    is_container,
-    slash_variant,
-    subject_of,
-)
 from podstead.core.media_types import TURTLE, essence, parse_media_type
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
@@ -59,7 +51,7 @@ NO_RULES = InlineBody(b"")
 class Prepared(msgspec.Struct, frozen=True):
     """A resource that is ready to be stored. ``dataset`` has its triples if it is RDF."""
 
-    path: ResourcePath
+    path: identifiers.ResourcePath
     kind: ResourceKind
     content_type: str
     body: Body
@@ -96,7 +88,7 @@ class Preparation:
         try:
             content, dataset = await self._rdf(resource, path, must_be_read=True)
             check_acl_size(len(content))
-            subject = subject_of(path)
+            subject = identifiers.subject_of(path)
             subject_url = self.documents.url_of(subject)
             is_root = subject == self.target.root
             check_storable(dataset.default, subject_url=subject_url, of_storage_root=is_root)
@@ -117,14 +109,17 @@ class Preparation:
         if not isinstance(prepared.body, InlineBody):
             await self.store.discard(prepared.body)
 
-    def _check_path(self, path: ResourcePath) -> None:
+    def _check_path(self, path: identifiers.ResourcePath) -> None:
         """Raises Conflict, TargetTooLong."""
         if not path.startswith(self.target.root):
             raise Conflict("It is outside of the pod")
-        subject = subject_of(path)
-        if subject != path and auxiliary_kind(subject) is not None:
+        subject = identifiers.subject_of(path)
+        if subject != path and identifiers.auxiliary_kind(subject) is not None:
             raise Conflict(ResourceCodes.AUXILIARY_OF_AUXILIARY)
-        if is_container(path) and auxiliary_kind(slash_variant(path)) is not None:
+        if (
+            identifiers.is_container(path)
+            and identifiers.auxiliary_kind(identifiers.slash_variant(path)) is not None
+        ):
             raise Conflict(ResourceCodes.CONTAINER_NAMED_AS_AUXILIARY)
         check_new_path_length(subject)
         if subject.count("/") > MAX_DEPTH:
@@ -134,10 +129,10 @@ class Preparation:
         path, content_type = resource.path, resource.content_type
         dates = resource.created_ms, resource.modified_ms
         parse_media_type(content_type)
-        of_container = is_container(subject_of(path))
+        of_container = identifiers.is_container(identifiers.subject_of(path))
         if of_container:
             return await self._container(resource)
-        if auxiliary_kind(path) is Auxiliary.DESCRIPTION:
+        if identifiers.auxiliary_kind(path) is identifiers.Auxiliary.DESCRIPTION:
             content, dataset = await self._rdf(resource, path, must_be_read=False)
             body = await self._staged(content)
             kind = ResourceKind.DESCRIPTION
@@ -152,7 +147,7 @@ class Preparation:
         return Prepared(path, kind, content_type, body, size_bytes, EMPTY_DATASET, *dates)
 
     async def _container(self, resource: ImportedResource) -> Prepared:
-        path = subject_of(resource.path)
+        path = identifiers.subject_of(resource.path)
         is_root = path == self.target.root
         kind = ResourceKind.STORAGE if is_root else ResourceKind.CONTAINER
         dates = resource.created_ms, resource.modified_ms
@@ -175,7 +170,7 @@ class Preparation:
         return Prepared(path, kind, content_type, body, len(content), dataset, *dates)
 
     async def _rdf(
-        self, resource: ImportedResource, path: ResourcePath, *, must_be_read: bool
+        self, resource: ImportedResource, path: identifiers.ResourcePath, *, must_be_read: bool
     ) -> tuple[bytes, Dataset]:
         """The content with its new names, and its triples. Raises RequestRefused."""
         content_type = resource.content_type
@@ -225,7 +220,7 @@ class Preparation:
         return InlineBody(b""), size_bytes
 
 
-def closed_rules(path: ResourcePath) -> Prepared:
+def closed_rules(path: identifiers.ResourcePath) -> Prepared:
     """An ACL that grants nothing to anybody."""
     return Prepared(path, ResourceKind.ACL, TURTLE, NO_RULES, 0)
 
@@ -244,10 +239,12 @@ async def _pieces(resource: ImportedResource, limit_bytes: int) -> AsyncIterator
 class ImportPlan:
     """The puts of some resources, and why others are not stored."""
 
-    def __init__(self, target: ImportTarget, state: Mapping[ResourcePath, Metadata | None]) -> None:
+    def __init__(
+        self, target: ImportTarget, state: Mapping[identifiers.ResourcePath, Metadata | None]
+    ) -> None:
         self._target = target
         self._state = state
-        self._creating: set[ResourcePath] = set()
+        self._creating: set[identifiers.ResourcePath] = set()
         self.puts: list[Put] = []
         self.stored: list[Prepared] = []
         self.unused: list[Prepared] = []
@@ -267,7 +264,7 @@ class ImportPlan:
             self.refused.append(NotTaken(path, refusal))
             return
         if prepared.kind.is_member:
-            for container in reversed(ancestors(path)[:-1]):
+            for container in reversed(identifiers.ancestors(path)[:-1]):
                 if not self._exists(container):
                     self._create(_empty_container(container))
         self._create(prepared)
@@ -296,25 +293,25 @@ class ImportPlan:
         self._creating.add(prepared.path)
         self.puts.append(put_of(prepared, creates=True))
         if prepared.kind.is_member:
-            self.preconditions.append(Absent(slash_variant(prepared.path)))
+            self.preconditions.append(Absent(identifiers.slash_variant(prepared.path)))
 
     def _refusal(self, prepared: Prepared) -> str | None:
         if not prepared.kind.is_member:
-            if self._exists(subject_of(prepared.path)):
+            if self._exists(identifiers.subject_of(prepared.path)):
                 return None
             return "What it describes does not exist"
         path = prepared.path
-        if self._exists(slash_variant(path)):
+        if self._exists(identifiers.slash_variant(path)):
             return "There is a resource whose URL differs only in the trailing slash"
-        for container in ancestors(path)[:-1]:
-            if not self._exists(container) and self._exists(slash_variant(container)):
+        for container in identifiers.ancestors(path)[:-1]:
+            if not self._exists(container) and self._exists(identifiers.slash_variant(container)):
                 return "There is a document in the place of a container above it"
-            named = auxiliary_kind(slash_variant(container))
+            named = identifiers.auxiliary_kind(identifiers.slash_variant(container))
             if container != self._target.root and named is not None:
                 return "Without its slash, a container above it has the URL of an auxiliary"
         return None
 
-    def _exists(self, path: ResourcePath) -> bool:
+    def _exists(self, path: identifiers.ResourcePath) -> bool:
         return path in self._creating or self._state.get(path) is not None
 
 
@@ -331,5 +328,5 @@ def put_of(prepared: Prepared, *, creates: bool) -> Put:
     )
 
 
-def _empty_container(path: ResourcePath) -> Prepared:
+def _empty_container(path: identifiers.ResourcePath) -> Prepared:
     return Prepared(path, ResourceKind.CONTAINER, DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), 0)

@@ -8,15 +8,8 @@ from typing import Final
 from podstead.core.errors import Conflict, Overloaded, QuotaExceeded
 from podstead.core.identifiers import ResourcePath, acl_of, ancestors, slash_variant, subject_of
 from podstead.core.media_types import TURTLE
+from podstead.resources.importing import values
 from podstead.resources.importing.preparing import ImportPlan, Prepared, closed_rules, put_of
-from podstead.resources.importing.values import (
-    UNFINISHED_IMPORTS,
-    ImportReport,
-    ImportTarget,
-    NotTaken,
-    Progress,
-    UnfinishedImport,
-)
 from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE, WriteHook
 from podstead.storage.pods import pod_tombstone
 from podstead.storage.quota import fixed_charge
@@ -57,10 +50,10 @@ class ImportWriter:
         records: RecordStore,
         write_hooks: Sequence[WriteHook],
         *,
-        target: ImportTarget,
-        report: ImportReport,
+        target: values.ImportTarget,
+        report: values.ImportReport,
         default_quota_bytes: int,
-        progress: Progress,
+        progress: values.Progress,
     ) -> None:
         self.target = target
         self.report = report
@@ -79,7 +72,7 @@ class ImportWriter:
         """Create the pod, or find it. Raises Conflict and QuotaExceeded."""
         target, store = self.target, self._records.store
         pod = await store.read_pod(target.root.strip("/"))
-        record = await self._records.read(UNFINISHED_IMPORTS, target.root)
+        record = await self._records.read(values.UNFINISHED_IMPORTS, target.root)
         if target.new_pod is None:
             if pod is None or record is not None:
                 raise Conflict(f"There is no pod at {target.root}, or its import is unfinished")
@@ -113,19 +106,19 @@ class ImportWriter:
             created_ms=pod.created_ms,
         )  # fmt: skip
         puts = tuple(put_of(each, creates=True) for each in (empty, closed_rules(acl_of(root))))
-        begun = UnfinishedImport(self.target.source_id, now_ms)
+        begun = values.UnfinishedImport(self.target.source_id, now_ms)
         write = Write(
             version=self._records.new_version(),
             at_ms=now_ms,
             preconditions=(
                 NoPod(pod.name),
                 NoEntry(former),
-                UNFINISHED_IMPORTS.absent(root),
+                values.UNFINISHED_IMPORTS.absent(root),
                 Absent(root),
                 Absent(slash_variant(root)),
             ),
             puts=puts,
-            records=(pod, UNFINISHED_IMPORTS.put(root, begun, owner=root)),
+            records=(pod, values.UNFINISHED_IMPORTS.put(root, begun, owner=root)),
             changes=tuple(_created(put.path) for put in puts),
             default_quota_bytes=self._default_quota_bytes,
         )
@@ -229,12 +222,12 @@ class ImportWriter:
         puts: list[Put] = []
         stored: list[Prepared] = []
         preconditions: list[Precondition] = []
-        refused: list[NotTaken] = []
+        refused: list[values.NotTaken] = []
         already_there = 0
         for each in rules:
             existing, subject = state[each.path], state[subject_of(each.path)]
             if subject is None:
-                refused.append(NotTaken(each.path, "What it protects does not exist"))
+                refused.append(values.NotTaken(each.path, "What it protects does not exist"))
             elif existing is not None and each.path != acl_of(target.root):
                 already_there += 1
             else:
@@ -275,7 +268,7 @@ class ImportWriter:
                     records += changes.records
                     needed += changes.preconditions
         if is_last:
-            records += [UNFINISHED_IMPORTS.drop(self.target.root), *self.target.last_records]
+            records += [values.UNFINISHED_IMPORTS.drop(self.target.root), *self.target.last_records]
             needed += self.target.last_preconditions
         return Write(
             version=self._records.new_version(),

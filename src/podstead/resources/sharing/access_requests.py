@@ -13,13 +13,7 @@ from typing import Final, Protocol
 
 from podstead.core import vocab
 from podstead.core.caches import BoundedCache
-from podstead.core.errors import (
-    Conflict,
-    NotAuthenticated,
-    NotFound,
-    RateLimited,
-    RequestRefused,
-)
+from podstead.core.errors import Conflict, NotAuthenticated, NotFound, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, storage_root
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
@@ -31,16 +25,8 @@ from podstead.resources.documents import is_rdf
 from podstead.resources.entity_tags import state_version
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
+from podstead.resources.sharing import offers
 from podstead.resources.sharing.documents import AgentDocuments
-from podstead.resources.sharing.offers import (
-    Offer,
-    OfferAnswer,
-    StoredAnswers,
-    read_answer,
-    read_offer,
-    write_answer,
-    write_offer,
-)
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Metadata
 from podstead.wac.acl import agent_name, local_path
@@ -120,7 +106,7 @@ class AccessRequests:
         context: ResourceContext,
         resources: ResourceService,
         owners: StorageOwners,
-        stored_answers: StoredAnswers | None = None,
+        stored_answers: offers.StoredAnswers | None = None,
         notices: RequestNotices | None = None,
     ) -> None:
         """``stored_answers`` takes the answers to people who have no inbox here; ``notices`` tells
@@ -151,11 +137,11 @@ class AccessRequests:
             raise HasAccess
         await self._count(person, storage)
         inbox = await self.inbox_of(person, storage)
-        offer = Offer(person.iri, self._base_url + resource, modes, message)
+        offer = offers.Offer(person.iri, self._base_url + resource, modes, message)
         operation = Operation(
             "POST",
             inbox,
-            InMemoryBody(write_offer(offer, at_ms=self._records.now_ms())),
+            InMemoryBody(offers.write_offer(offer, at_ms=self._records.now_ms())),
             content_type=JSON_LD,
         )
         try:
@@ -197,7 +183,7 @@ class AccessRequests:
         found: list[AccessAnswer] = []
         for path in await self._notifications(person, inbox):
             graph = await self._graph(person, path)
-            read = read_answer(graph)
+            read = offers.read_answer(graph)
             if read is None or read.offer.actor not in map(agent_name, person.names()):
                 continue
             resource = local_path(read.offer.resource_url, self._base_url)
@@ -232,7 +218,7 @@ class AccessRequests:
     async def forget(self, person: Identity, answer: ResourcePath) -> None:
         """Remove an answer. Raises NotFound if it is none, and what a DELETE raises."""
         graph = await self._graph(person, answer)
-        if read_answer(graph) is None:
+        if offers.read_answer(graph) is None:
             raise NotFound
         operation = Operation("DELETE", answer, InMemoryBody())
         await self._resources.handle(ResourceRequest(operation, person))
@@ -271,15 +257,15 @@ class AccessRequests:
 
     async def _tell(self, owner: Identity, request: AccessRequest, *, allowed: bool) -> None:
         """Post the answer with the rights of the owner, or keep it if no inbox accepts it."""
-        offer = Offer(request.actor, self._base_url + request.resource, request.modes)
-        answer = OfferAnswer(owner.iri, offer, allowed)
+        offer = offers.Offer(request.actor, self._base_url + request.resource, request.modes)
+        answer = offers.OfferAnswer(owner.iri, offer, allowed)
         if await self._post(owner, answer):
             return
         storage = storage_root(request.resource)
         if self._stored_answers is not None and storage is not None:
             await self._stored_answers.keep(answer, request.resource, storage=storage)
 
-    async def _post(self, owner: Identity, answer: OfferAnswer) -> bool:
+    async def _post(self, owner: Identity, answer: offers.OfferAnswer) -> bool:
         """Post an answer to the inbox of the person who asked; whether an inbox accepted it."""
         profile = self._documents.path_of(answer.offer.actor)
         storage = None if profile is None else storage_root(profile)
@@ -289,7 +275,7 @@ class AccessRequests:
             operation = Operation(
                 "POST",
                 await self.inbox_of(owner, storage),
-                InMemoryBody(write_answer(answer, at_ms=self._records.now_ms())),
+                InMemoryBody(offers.write_answer(answer, at_ms=self._records.now_ms())),
                 content_type=JSON_LD,
             )
             await self._resources.handle(ResourceRequest(operation, owner))
@@ -340,7 +326,7 @@ class AccessRequests:
         self, owner: Identity, path: ResourcePath, storage: ResourcePath
     ) -> AccessRequest | None:
         graph = await self._graph(owner, path)
-        offer = read_offer(graph)
+        offer = offers.read_offer(graph)
         resource = None if offer is None else local_path(offer.resource_url, self._base_url)
         if offer is None or resource is None or not resource.startswith(storage):
             return None

@@ -12,16 +12,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from podstead.core import errors
 from podstead.core.conditional import Conditions
-from podstead.core.errors import (
-    AccessDenied,
-    Conflict,
-    NotFound,
-    Overloaded,
-    PreconditionFailed,
-    RequestRefused,
-    StorageError,
-)
 from podstead.core.identifiers import (
     ACL_SUFFIX,
     ResourcePath,
@@ -81,11 +73,11 @@ class AgentDocuments:
         request = ResourceRequest(Operation("GET", path, InMemoryBody()), agent)
         outcome = await self._resources.handle(request)
         if outcome.result is not Result.REPRESENTED:
-            raise NotFound
+            raise errors.NotFound
         metadata, etag = outcome.metadata, outcome.etag
         representation = outcome.representation
         if metadata is None or etag is None or representation is None:
-            raise StorageError("The document has no content")
+            raise errors.StorageError("The document has no content")
         content, content_type = await _content(representation), representation.content_type
         document = await self._documents.parse(content, content_type, path=path)
         return ReadDocument(document, content_type, etag, metadata.version)
@@ -98,7 +90,7 @@ class AgentDocuments:
             return EMPTY_GRAPH
         try:
             return (await self.read(agent, path)).document.graph
-        except RequestRefused:
+        except errors.RequestRefused:
             return EMPTY_GRAPH
 
 
@@ -178,7 +170,7 @@ def edited(current: RulesDocument, edit: Edit, *, url: str) -> Document | None:
 _READ_ATTEMPTS = 8
 
 
-class RulesOutOfReach(AccessDenied):
+class RulesOutOfReach(errors.AccessDenied):
     """The agent has Control of the resource, but may not read the rules that it inherits."""
 
     def __init__(self, folder: ResourcePath) -> None:
@@ -186,13 +178,13 @@ class RulesOutOfReach(AccessDenied):
         self.folder = folder
 
 
-class RulesUnreadable(Conflict):
+class RulesUnreadable(errors.Conflict):
     """The ACL cannot be understood at present, so it cannot be edited."""
 
     code = ResourceCodes.RULES_UNREADABLE
 
 
-class RulesChanged(PreconditionFailed):
+class RulesChanged(errors.PreconditionFailed):
     """The rules are no longer those that the edit was made for."""
 
     code = ResourceCodes.RULES_CHANGED
@@ -220,11 +212,11 @@ class RulesDocuments:
         """
         snapshot = await self._store.read_metadata(paths_to_read(resource))
         if storage_root(resource) is None or auxiliary_kind(resource) is not None:
-            raise NotFound
+            raise errors.NotFound
         acl = acl_of(resource)
         await self._gate.authorize(agent, None, acl, modes.for_read(acl), snapshot)
         if snapshot[resource] is None:
-            raise NotFound
+            raise errors.NotFound
         return snapshot
 
     async def read(self, agent: Identity | None, resource: ResourcePath) -> RulesDocument:
@@ -239,9 +231,9 @@ class RulesDocuments:
                 raise RulesUnreadable  # no rules at all, for example after a manual repair
             try:
                 return await self._read(agent, resource, subject_of(decisive))
-            except NotFound:
+            except errors.NotFound:
                 continue  # deleted since the snapshot
-        raise Overloaded(ResourceCodes.RULES_CHANGE_TOO_FAST)
+        raise errors.Overloaded(ResourceCodes.RULES_CHANGE_TOO_FAST)
 
     async def read_above(self, agent: Identity | None, resource: ResourcePath) -> RulesDocument:
         """The ACL that would decide if the resource had none of its own; raises as :meth:`read`."""
@@ -294,9 +286,9 @@ class RulesDocuments:
         )
         try:
             await self._resources.handle(request)
-        except PreconditionFailed as error:
+        except errors.PreconditionFailed as error:
             raise RulesChanged from error
-        except (NotFound, Overloaded) as error:
+        except (errors.NotFound, errors.Overloaded) as error:
             now = await self.read(agent, current.resource)
             if now.token != current.token:
                 raise RulesChanged from error
@@ -308,7 +300,7 @@ class RulesDocuments:
         path = acl_of(of)
         try:
             found = await self._agent_documents.read(agent, path)
-        except AccessDenied as error:
+        except errors.AccessDenied as error:
             if of == resource:
                 raise
             raise RulesOutOfReach(of) from error

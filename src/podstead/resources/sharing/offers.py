@@ -25,11 +25,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from podstead.authn.web_ids import (
-    ProfileSources,
-    UnusableDocument,
-    WebIdDocuments,
-)
+from podstead.authn.web_ids import ProfileSources, UnusableDocument, WebIdDocuments
 from podstead.core import vocab
 from podstead.core.errors import NotFound, ServerTrouble
 from podstead.core.identifiers import ResourcePath, canonical_url

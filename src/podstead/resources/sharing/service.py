@@ -22,14 +22,7 @@ from podstead.rdf.codecs import Document
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.context import ResourceContext
 from podstead.resources.service import ResourceService
-from podstead.resources.sharing.documents import (
-    Edit,
-    Inheritance,
-    RulesChanged,
-    RulesDocument,
-    RulesDocuments,
-    edited,
-)
+from podstead.resources.sharing import documents
 from podstead.resources.sharing.preview import (
     MAX_GRANTEES,
     Comparison,
@@ -141,7 +134,7 @@ class SharingService:
     def __init__(
         self, context: ResourceContext, resources: ResourceService, owners: StorageOwners
     ) -> None:
-        self._rules = RulesDocuments(context, resources)
+        self._rules = documents.RulesDocuments(context, resources)
         self._documents = context.documents
         self._store = context.store
         self._gate = context.gate
@@ -166,7 +159,7 @@ class SharingService:
         return SharingState(access, current.token, can_inherit, self._records.now_ms())
 
     async def preview(
-        self, agent_: Identity | None, resource: ResourcePath, edit: Edit, token: str
+        self, agent_: Identity | None, resource: ResourcePath, edit: documents.Edit, token: str
     ) -> Preview:
         """What the edit would change. Raises what :meth:`view` raises, RulesChanged unless the
         rules are in the state of the token, NothingAbove, and BadRequest for an end that has
@@ -178,7 +171,7 @@ class SharingService:
         self,
         agent_: Identity | None,
         resource: ResourcePath,
-        edit: Edit,
+        edit: documents.Edit,
         token: str,
         *,
         confirmed: bool = False,
@@ -238,17 +231,17 @@ class SharingService:
 
     async def _current(
         self, agent_: Identity | None, resource: ResourcePath, token: str
-    ) -> RulesDocument:
+    ) -> documents.RulesDocument:
         current = await self._rules.read(agent_, resource)
         if current.token != token:
-            raise RulesChanged
+            raise documents.RulesChanged
         return current
 
     async def _preview(
-        self, agent_: Identity | None, current: RulesDocument, edit: Edit
+        self, agent_: Identity | None, current: documents.RulesDocument, edit: documents.Edit
     ) -> Preview:
         resource = current.resource
-        if edit.inheritance is Inheritance.RESUME and storage_root(resource) == resource:
+        if edit.inheritance is documents.Inheritance.RESUME and storage_root(resource) == resource:
             raise NothingAbove
         begins_ms, ends_ms = self._moments_of(edit)
         document = self._edited(current, edit)
@@ -296,7 +289,7 @@ class SharingService:
         members = await inspect_container(self._store, resource)
         return Preview(here, inside, members, frozenset(consequences))
 
-    def _moments_of(self, edit: Edit) -> tuple[Sequence[int], Sequence[int]]:
+    def _moments_of(self, edit: documents.Edit) -> tuple[Sequence[int], Sequence[int]]:
         """When what an edit grants begins, as far as it has not begun, and when it ends. Raises
         BadRequest for a period that is over or empty."""
         periods = [each.period for each in edit.changes if each.here or each.inside]
@@ -328,7 +321,7 @@ class SharingService:
             yield Consequence.LOSES_CONTROL
 
     async def _source_after(
-        self, current: RulesDocument, document: Document | None, now: SnapshotSource
+        self, current: documents.RulesDocument, document: Document | None, now: SnapshotSource
     ) -> DocumentSource:
         """The store as it would be after the edit."""
         if document is None and not current.is_own:
@@ -346,7 +339,7 @@ class SharingService:
         )
 
     async def _rules_after(
-        self, agent_: Identity | None, current: RulesDocument, document: Document | None
+        self, agent_: Identity | None, current: documents.RulesDocument, document: Document | None
     ) -> RuleSet | None:
         """The rules after the edit, for the grantees that they name; ``None`` if the agent may not
         see them, and must not learn from a preview what they grant to others."""
@@ -385,10 +378,10 @@ class SharingService:
         base_url = self._rules.url_of(ResourcePath(""))
         return VisibleGroups(self._gate, agent_, base_url=base_url)
 
-    def _edited(self, current: RulesDocument, edit: Edit) -> Document | None:
-        return edited(current, edit, url=self._rules.url_of(current.resource))
+    def _edited(self, current: documents.RulesDocument, edit: documents.Edit) -> Document | None:
+        return documents.edited(current, edit, url=self._rules.url_of(current.resource))
 
-    def _rule_set(self, rules: RulesDocument) -> RuleSet:
+    def _rule_set(self, rules: documents.RulesDocument) -> RuleSet:
         return read_rules(rules.document.graph, subject_url=self._rules.url_of(rules.of))
 
     async def _owner_of(self, resource: ResourcePath) -> str | None:
@@ -397,7 +390,7 @@ class SharingService:
         return None if owner is None else agent_name(owner)
 
 
-def _grantees(edit: Edit, owner: str | None, *rule_sets: RuleSet) -> tuple[Grantee, ...]:
+def _grantees(edit: documents.Edit, owner: str | None, *rule_sets: RuleSet) -> tuple[Grantee, ...]:
     """Everybody whom an edit may concern, those that it names first."""
     named = (
         grantee
@@ -451,7 +444,7 @@ def _period_for(grantee: Grantee, rules: RuleSet, *, is_subject: bool) -> Period
 
 
 def _consequences(
-    current: RulesDocument, document: Document | None, differences: tuple[Difference, ...]
+    current: documents.RulesDocument, document: Document | None, differences: tuple[Difference, ...]
 ) -> Iterator[Consequence]:
     if document is not None and not current.is_own:
         yield Consequence.GETS_OWN_RULES

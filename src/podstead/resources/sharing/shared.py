@@ -24,17 +24,8 @@ from podstead.wac.acl import agent_name, local_path
 from podstead.wac.effective import MAX_DEPTH
 from podstead.wac.gate import StorageOwners
 from podstead.wac.modes import NO_MODES, Mode, Modes, any_member
+from podstead.wac.sharing import index
 from podstead.wac.sharing.access import AccessEntry, Scope
-from podstead.wac.sharing.index import (
-    ACLS,
-    GROUPS,
-    MANY,
-    MENTIONS,
-    IndexedGrantee,
-    Mention,
-    agent_prefix,
-    prefix_length,
-)
 from podstead.wac.sharing.rules import Grantee, GranteeKind
 
 PAGE: Final = 100
@@ -131,12 +122,12 @@ class SharedLists:
         listing = _ListPage(own, PAGE if storage is not None else OF_ONE_STORAGE)
         below = storage or ""
         names = map(agent_name, (person.iri, *person.aliases))
-        for prefix in sorted(map(agent_prefix, names)):
+        for prefix in sorted(map(index.agent_prefix, names)):
             async for acl in self._mentioned(prefix, below, listing, after=after):
                 await self._consider(person, acl, listing)
         if not after:
             listing.begin_source()
-            async for acl in self._mentioned(MANY, below, listing):
+            async for acl in self._mentioned(index.MANY, below, listing):
                 await self._consider(person, acl, listing)
             listing.begin_source()
             await self._consider_groups(person, below, listing)
@@ -171,7 +162,7 @@ class SharedLists:
     ) -> Sequence[EndingAccess]:
         """What the rules in a storage give until a time in this period, the earliest end first, as
         far as one list looks."""
-        listed = await self._records.of_owner(ACLS, storage, limit=MAX_LOOKED_AT)
+        listed = await self._records.of_owner(index.ACLS, storage, limit=MAX_LOOKED_AT)
         found = [
             EndingAccess(subject_of(ResourcePath(acl.key)), each.grantee, each.ends_ms)
             for acl in listed
@@ -184,9 +175,9 @@ class SharedLists:
 
     async def _records_of(
         self, storage: ResourcePath, after: str
-    ) -> list[tuple[ResourcePath, Sequence[IndexedGrantee], int]]:
+    ) -> list[tuple[ResourcePath, Sequence[index.IndexedGrantee], int]]:
         """Some of the ACLs of a storage, in the order of their paths."""
-        page = await ACLS.page(
+        page = await index.ACLS.page(
             self._records.store, after=after, now_ms=self._records.now_ms(), limit=PAGE
         )
         return [
@@ -222,9 +213,9 @@ class SharedLists:
             if not page:
                 return
 
-    async def _page(self, after: str, limit: int = PAGE) -> Sequence[Versioned[Mention]]:
+    async def _page(self, after: str, limit: int = PAGE) -> Sequence[Versioned[index.Mention]]:
         store, now_ms = self._records.store, self._records.now_ms()
-        return await MENTIONS.page(store, after=after, now_ms=now_ms, limit=limit)
+        return await index.MENTIONS.page(store, after=after, now_ms=now_ms, limit=limit)
 
     async def _consider_groups(self, person: Identity, below: str, listing: _ListPage) -> None:
         """Add what the groups of this server give to a person, from a limited number of groups.
@@ -232,16 +223,16 @@ class SharedLists:
         The search begins at a different place for each person, so that somebody's mass of groups
         does not displace all others for everybody.
         """
-        start = GROUPS + hashlib.sha256(person.iri.encode()).hexdigest()[:8]
+        start = index.GROUPS + hashlib.sha256(person.iri.encode()).hexdigest()[:8]
         looked_at = 0
-        for first, end in ((start, _AFTER_GROUPS), (GROUPS, start)):
+        for first, end in ((start, _AFTER_GROUPS), (index.GROUPS, start)):
             after = first
             while looked_at < MAX_GROUPS and listing.may_look():
                 page = await self._page(after, limit=1)
                 if not page or page[0].key >= end:
                     break
                 looked_at += 1
-                prefix = page[0].key[: prefix_length(page[0].key)]
+                prefix = page[0].key[: index.prefix_length(page[0].key)]
                 if self._is_here(page[0].value.iri):
                     await self._consider_group(person, prefix, below, listing)
                 after = prefix + _AFTER_SLASH
@@ -327,7 +318,7 @@ class _ListPage:
         return SharedWith(tuple(resources), tuple(self._more_of), self._after)
 
 
-def _is_agent(grantee: IndexedGrantee, web_id: str | None) -> bool:
+def _is_agent(grantee: index.IndexedGrantee, web_id: str | None) -> bool:
     return (
         web_id is not None
         and grantee.kind == GranteeKind.AGENT.value
@@ -335,7 +326,7 @@ def _is_agent(grantee: IndexedGrantee, web_id: str | None) -> bool:
     )
 
 
-def _entries(grantee: IndexedGrantee, resource: ResourcePath) -> Sequence[AccessEntry]:
+def _entries(grantee: index.IndexedGrantee, resource: ResourcePath) -> Sequence[AccessEntry]:
     """What the rules grant to one grantee, as people see it."""
     here, inside = grantee.modes_here, grantee.modes_inside
     if not is_container(resource) or here == inside:

@@ -20,22 +20,7 @@ from typing import BinaryIO, Final, cast
 
 import zstandard
 
-from podstead.storage.backup.reading import (
-    DATABASE,
-    FILES,
-    MANIFEST,
-    BackupDamaged,
-    BackupUnusable,
-    FileRecord,
-    FileTotals,
-    Manifest,
-    OnFile,
-    check_file_name,
-    manifest_text,
-    pieces_of,
-    read_manifest,
-    record_line,
-)
+from podstead.storage.backup import reading
 from podstead.storage.files import sync_content
 
 _LEVEL: Final = 3
@@ -61,7 +46,7 @@ def decompressed_from(file: BinaryIO) -> Iterator[BinaryIO]:
         ) as stream:
             yield cast("BinaryIO", stream)
     except zstandard.ZstdError as error:
-        raise BackupDamaged(f"The archive is damaged: {error}") from error
+        raise reading.BackupDamaged(f"The archive is damaged: {error}") from error
 
 
 def is_compressed(file: BinaryIO) -> bool:
@@ -87,8 +72,8 @@ class ArchiveSink:
         self._list = files
         self._now_s = int(time.time())
         self.work = work
-        self.copied = FileTotals()
-        self.linked = FileTotals()
+        self.copied = reading.FileTotals()
+        self.linked = reading.FileTotals()
 
     def add(
         self,
@@ -99,24 +84,24 @@ class ArchiveSink:
         mode: int,
         known_sha256: str | None = None,  # noqa: ARG002 - a sink of folders needs it
         is_immutable: bool = False,  # noqa: ARG002
-    ) -> FileRecord:
+    ) -> reading.FileRecord:
         if _size_of(source) < size_bytes:
             raise EOFError  # before anything of it is in the archive
         hashed = _HashedReader(source)
         self._write(name, cast("BinaryIO", hashed), size_bytes, mode)
         self.copied.add(size_bytes)
-        return self._record(FileRecord(name, size_bytes, hashed.hexdigest(), f"{mode:04o}"))
+        return self._record(reading.FileRecord(name, size_bytes, hashed.hexdigest(), f"{mode:04o}"))
 
     def add_directory(self, name: str) -> None:
         entry = self._entry(name, 0o700)
         entry.type = tarfile.DIRTYPE
         self._tar.addfile(entry)
-        self._record(FileRecord(f"{name}/", 0, "", "0700"))
+        self._record(reading.FileRecord(f"{name}/", 0, "", "0700"))
 
     def add_database(self, copy: Path) -> None:
         with copy.open("rb", buffering=0) as file:
             size_bytes = os.fstat(file.fileno()).st_size
-            self.add(DATABASE, file, size_bytes=size_bytes, mode=_PRIVATE_FILE)
+            self.add(reading.DATABASE, file, size_bytes=size_bytes, mode=_PRIVATE_FILE)
 
     def finish_list(self) -> str:
         self._list.flush()
@@ -126,12 +111,12 @@ class ArchiveSink:
             hashed.update(line)
         size_bytes = self._list.tell()
         self._list.seek(0)
-        self._write(FILES, self._list, size_bytes, _PRIVATE_FILE)
+        self._write(reading.FILES, self._list, size_bytes, _PRIVATE_FILE)
         return hashed.hexdigest()
 
-    def finish(self, manifest: Manifest) -> None:
-        text = manifest_text(manifest)
-        self._write(MANIFEST, BytesIO(text), len(text), _PRIVATE_FILE)
+    def finish(self, manifest: reading.Manifest) -> None:
+        text = reading.manifest_text(manifest)
+        self._write(reading.MANIFEST, BytesIO(text), len(text), _PRIVATE_FILE)
         self._tar.close()
 
     def _write(self, name: str, source: BinaryIO, size_bytes: int, mode: int) -> None:
@@ -145,8 +130,8 @@ class ArchiveSink:
         entry.mode, entry.mtime = mode, self._now_s
         return entry
 
-    def _record(self, record: FileRecord) -> FileRecord:
-        self._list.write(record_line(record))
+    def _record(self, record: reading.FileRecord) -> reading.FileRecord:
+        self._list.write(reading.record_line(record))
         return record
 
 
@@ -188,10 +173,10 @@ class ArchiveBackup:
     def __init__(self, archive: Path) -> None:
         self._archive = archive
 
-    def read_all(self, on_file: OnFile) -> Manifest:
+    def read_all(self, on_file: reading.OnFile) -> reading.Manifest:
         with self._archive.open("rb", buffering=0) as file:
             if not is_compressed(file):
-                raise BackupUnusable(
+                raise reading.BackupUnusable(
                     f"{self._archive} is not a backup: 'podstead backup' writes folders and "
                     "archives compressed with Zstandard."
                 )
@@ -200,60 +185,64 @@ class ArchiveBackup:
                     with tarfile.open(fileobj=stream, mode="r|") as tar:
                         return self._read(tar, on_file)
                 except tarfile.TarError as error:
-                    raise BackupUnusable(
+                    raise reading.BackupUnusable(
                         f"{self._archive} is not a complete backup: {error}"
                     ) from error
 
-    def _read(self, tar: tarfile.TarFile, on_file: OnFile) -> Manifest:
+    def _read(self, tar: tarfile.TarFile, on_file: reading.OnFile) -> reading.Manifest:
         """The hash of what is read, listed as it was when it was written, is that of the list."""
         found = hashlib.sha256()
         listed: bytes | None = None
         while (entry := tar.next()) is not None:
             _forget_members(tar)
             name = entry.name.removeprefix(_FOLDER)
-            check_file_name(name)
-            if name == FILES:
+            reading.check_file_name(name)
+            if name == reading.FILES:
                 listed = self._hash_of(tar, entry)
-            elif name == MANIFEST:
-                manifest = read_manifest(self._content(tar, entry))
+            elif name == reading.MANIFEST:
+                manifest = reading.read_manifest(self._content(tar, entry))
                 is_whole = listed == found.digest() == bytes.fromhex(manifest.files_sha256)
                 if not is_whole:
-                    raise BackupDamaged(f"What is in {self._archive} is not what was stored")
+                    raise reading.BackupDamaged(
+                        f"What is in {self._archive} is not what was stored"
+                    )
                 return manifest
             else:
-                found.update(record_line(_read_entry(tar, entry, name, on_file)))
-        raise BackupUnusable(f"{self._archive} is not a complete backup: it has no {MANIFEST}.")
+                found.update(reading.record_line(_read_entry(tar, entry, name, on_file)))
+        raise reading.BackupUnusable(
+            f"{self._archive} is not a complete backup: it has no {reading.MANIFEST}."
+        )
 
     def _hash_of(self, tar: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
         hashed = hashlib.sha256()
-        for piece in pieces_of(_content_of(tar, entry), entry.size):
+        for piece in reading.pieces_of(_content_of(tar, entry), entry.size):
             hashed.update(piece)
         return hashed.digest()
 
     def _content(self, tar: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
         if entry.size > _MAX_MANIFEST_BYTES:
-            raise BackupDamaged(f"{MANIFEST} is too large")
+            raise reading.BackupDamaged(f"{reading.MANIFEST} is too large")
         return _content_of(tar, entry).read()
 
 
 def _read_entry(
-    tar: tarfile.TarFile, entry: tarfile.TarInfo, name: str, on_file: OnFile
-) -> FileRecord:
+    tar: tarfile.TarFile, entry: tarfile.TarInfo, name: str, on_file: reading.OnFile
+) -> reading.FileRecord:
     mode = f"{entry.mode & 0o7777:04o}"
     if entry.isdir():
-        record = FileRecord(f"{name}/", 0, "", mode)
+        record = reading.FileRecord(f"{name}/", 0, "", mode)
         on_file(record, iter(()))
         return record
     hashed = hashlib.sha256()
     file = _content_of(tar, entry)
 
     def pieces() -> Iterator[bytes]:
-        for piece in pieces_of(file, entry.size):
+        for piece in reading.pieces_of(file, entry.size):
             hashed.update(piece)
             yield piece
 
-    on_file(FileRecord(name, entry.size, "", mode), pieces())
-    return FileRecord(name, entry.size, hashed.hexdigest(), mode)
+    on_file(reading.FileRecord(name, entry.size, "", mode), pieces())
+    return reading.FileRecord(name, entry.size, hashed.hexdigest(), mode)
 
 
 def _forget_members(tar: tarfile.TarFile) -> None:
@@ -264,7 +253,7 @@ def _forget_members(tar: tarfile.TarFile) -> None:
 def _content_of(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> BinaryIO:
     file = tar.extractfile(entry) if entry.isreg() else None
     if file is None:
-        raise BackupDamaged(f"{entry.name} is not a file")
+        raise reading.BackupDamaged(f"{entry.name} is not a file")
     return cast("BinaryIO", file)
 
 

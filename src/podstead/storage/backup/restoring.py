@@ -13,13 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from podstead.core.errors import Conflict, RootUnusable
-from podstead.storage.backup.reading import (
-    DATABASE,
-    BackupDamaged,
-    BackupReader,
-    FileRecord,
-    Manifest,
-)
+from podstead.storage.backup import reading
 from podstead.storage.files import make_private_directory, sync_content, sync_directory, write_all
 from podstead.storage.layout import RootLayout
 from podstead.storage.root import lock_root
@@ -29,12 +23,12 @@ _IGNORED: Final = frozenset({"lost+found"})
 
 OnDatabase = Callable[[Path], None]
 """Called with the records as soon as they are there; raises if they cannot be used."""
-OnRestored = Callable[[FileRecord], None]
+OnRestored = Callable[[reading.FileRecord], None]
 
 
 def restore_into(
-    root: Path, backup: BackupReader, *, on_database: OnDatabase, on_restored: OnRestored
-) -> Manifest:
+    root: Path, backup: reading.BackupReader, *, on_database: OnDatabase, on_restored: OnRestored
+) -> reading.Manifest:
     """Restore a backup into ``root``, which must be empty or missing.
 
     If it fails, the root is as empty as before. Raises Conflict if it is not empty, RootUnusable,
@@ -87,7 +81,7 @@ class _Writer:
         self._directories = {folder}
         self._has_database = False
 
-    def write(self, record: FileRecord, pieces: Iterator[bytes]) -> None:
+    def write(self, record: reading.FileRecord, pieces: Iterator[bytes]) -> None:
         path = self._folder / record.name
         self._make(path if record.is_directory else path.parent)
         if record.is_directory:
@@ -100,14 +94,14 @@ class _Writer:
             sync_content(descriptor)
         finally:
             os.close(descriptor)
-        if record.name == DATABASE:
+        if record.name == reading.DATABASE:
             self._on_database(path)
             self._has_database = True
         self._on_restored(record)
 
     def finish(self) -> None:
         if not self._has_database:
-            raise BackupDamaged(f"The backup has no {DATABASE}")
+            raise reading.BackupDamaged(f"The backup has no {reading.DATABASE}")
         for directory in self._directories:
             sync_directory(directory)
 
@@ -120,7 +114,7 @@ class _Writer:
 
 def _move(layout: RootLayout) -> None:
     names = sorted(path.name for path in layout.restoring.iterdir())
-    for name in sorted(names, key=lambda name: name == DATABASE):
+    for name in sorted(names, key=lambda name: name == reading.DATABASE):
         (layout.restoring / name).rename(layout.root / name)
     sync_directory(layout.root)
     layout.restoring.rmdir()

@@ -19,18 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final, Protocol
 
-from podstead.storage.backup.reading import (
-    DATABASE,
-    FILES,
-    MANIFEST,
-    BackupUnusable,
-    FileRecord,
-    FileTotals,
-    Manifest,
-    manifest_text,
-    pieces_of,
-    record_line,
-)
+from podstead.storage.backup import reading
 from podstead.storage.files import make_private_directory, sync_content, sync_directory, write_all
 
 PARTIAL: Final = ".partial-"
@@ -43,8 +32,8 @@ _WITHOUT_LINKS: Final = frozenset(
 class Sink(Protocol):
     """Takes the files of a backup. Names are relative paths as in a data root."""
 
-    copied: FileTotals
-    linked: FileTotals
+    copied: reading.FileTotals
+    linked: reading.FileTotals
 
     @property
     def work(self) -> Path:
@@ -59,7 +48,7 @@ class Sink(Protocol):
         mode: int,
         known_sha256: str | None = None,
         is_immutable: bool = False,
-    ) -> FileRecord:
+    ) -> reading.FileRecord:
         """Store ``size_bytes`` from ``source``, and return what was stored.
 
         A file that ``is_immutable`` has, wherever the name occurs, the same content; the hash of
@@ -76,7 +65,7 @@ class Sink(Protocol):
     def finish_list(self) -> str:
         """Store the list of files; its hash. Raises OSError."""
 
-    def finish(self, manifest: Manifest) -> None:
+    def finish(self, manifest: reading.Manifest) -> None:
         """Store the manifest, and make everything durable. Raises OSError."""
 
 
@@ -96,10 +85,10 @@ class FolderSink(AbstractContextManager["FolderSink"]):
         self._previous = previous
         self._hashes = previous_hashes or {}
         self._directories: set[Path] = {folder}
-        self._list = (folder / FILES).open("xb")
+        self._list = (folder / reading.FILES).open("xb")
         self._list_hash = hashlib.sha256()
-        self.copied = FileTotals()
-        self.linked = FileTotals()
+        self.copied = reading.FileTotals()
+        self.linked = reading.FileTotals()
 
     def __exit__(
         self,
@@ -122,7 +111,7 @@ class FolderSink(AbstractContextManager["FolderSink"]):
         mode: int,
         known_sha256: str | None = None,
         is_immutable: bool = False,
-    ) -> FileRecord:
+    ) -> reading.FileRecord:
         path = self._place(name)
         sha256 = known_sha256 or self._hashes.get(name)
         if is_immutable and sha256 is not None and self._link(name, path, size_bytes):
@@ -130,19 +119,19 @@ class FolderSink(AbstractContextManager["FolderSink"]):
         else:
             sha256 = copy_hashed(source, path, size_bytes=size_bytes, mode=mode)
             self.copied.add(size_bytes)
-        return self._record(FileRecord(name, size_bytes, sha256, f"{mode:04o}"))
+        return self._record(reading.FileRecord(name, size_bytes, sha256, f"{mode:04o}"))
 
     def add_directory(self, name: str) -> None:
         self._place(f"{name}/.")
-        self._record(FileRecord(f"{name}/", 0, "", f"{_DIRECTORY:04o}"))
+        self._record(reading.FileRecord(f"{name}/", 0, "", f"{_DIRECTORY:04o}"))
 
     def add_database(self, copy: Path) -> None:
         size_bytes = copy.stat().st_size
         with copy.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        copy.rename(self._folder / DATABASE)
+        copy.rename(self._folder / reading.DATABASE)
         self.copied.add(size_bytes)
-        self._record(FileRecord(DATABASE, size_bytes, sha256, "0600"))
+        self._record(reading.FileRecord(reading.DATABASE, size_bytes, sha256, "0600"))
 
     def finish_list(self) -> str:
         with self._list:
@@ -150,19 +139,19 @@ class FolderSink(AbstractContextManager["FolderSink"]):
             sync_content(self._list.fileno())
         return self._list_hash.hexdigest()
 
-    def finish(self, manifest: Manifest) -> None:
-        path = self._folder / MANIFEST
+    def finish(self, manifest: reading.Manifest) -> None:
+        path = self._folder / reading.MANIFEST
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            write_all(descriptor, [manifest_text(manifest)])
+            write_all(descriptor, [reading.manifest_text(manifest)])
             sync_content(descriptor)
         finally:
             os.close(descriptor)
         for directory in self._directories:
             sync_directory(directory)
 
-    def _record(self, record: FileRecord) -> FileRecord:
-        line = record_line(record)
+    def _record(self, record: reading.FileRecord) -> reading.FileRecord:
+        line = reading.record_line(record)
         self._list.write(line)
         self._list_hash.update(line)
         return record
@@ -200,7 +189,7 @@ def copy_hashed(source: BinaryIO, target: Path, *, size_bytes: int, mode: int) -
     hashed = hashlib.sha256()
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        for piece in pieces_of(source, size_bytes):
+        for piece in reading.pieces_of(source, size_bytes):
             hashed.update(piece)
             write_all(descriptor, [piece])
         os.fchmod(descriptor, mode)
@@ -223,7 +212,7 @@ def partial_folder(target: Path) -> Iterator[Path]:
     Raises BackupUnusable, OSError.
     """
     if target.is_symlink() or (target.exists() and not _is_empty_directory(target)):
-        raise BackupUnusable(
+        raise reading.BackupUnusable(
             f"{target} exists. Give a new name, or --keep to add a folder for each backup to it."
         )
     with _partial(target) as partial:
@@ -237,7 +226,7 @@ def partial_file(target: Path) -> Iterator[Path]:
     """A name in a new folder, for a file that gets the name ``target`` at the end, unless the
     context raises. Raises BackupUnusable, OSError."""
     if target.exists() or target.is_symlink():
-        raise BackupUnusable(f"{target} exists. Give a new name.")
+        raise reading.BackupUnusable(f"{target} exists. Give a new name.")
     with _partial(target) as partial:
         yield partial / target.name
         (partial / target.name).rename(target)
@@ -249,7 +238,7 @@ def partial_file(target: Path) -> Iterator[Path]:
 def _partial(target: Path) -> Iterator[Path]:
     """A locked folder beside ``target``, which is removed if the context raises."""
     if not target.parent.is_dir():
-        raise BackupUnusable(
+        raise reading.BackupUnusable(
             f"The folder {target.parent} does not exist. If a disk is mounted there, mount it; if "
             "not, create the folder."
         )

@@ -25,6 +25,7 @@ from typing import Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from podstead.core.errors import StorageError
+from podstead.storage.blobs import files
 from podstead.storage.blobs.body_store import (
     DRAFTS,
     UPLOADS,
@@ -32,13 +33,6 @@ from podstead.storage.blobs.body_store import (
     FileBody,
     OpenFile,
     blob_path,
-)
-from podstead.storage.blobs.files import (
-    ReceivedFile,
-    Verification,
-    copy_of,
-    hash_file,
-    named_by_content,
 )
 from podstead.storage.blobs.uploads import DraftDirectory
 from podstead.storage.disk_space import DiskSpace
@@ -52,7 +46,9 @@ class BlobDraft:
     Calls must not overlap.
     """
 
-    def __init__(self, name: str, file: ReceivedFile, *, path_of: Callable[[BlobId], Path]) -> None:
+    def __init__(
+        self, name: str, file: files.ReceivedFile, *, path_of: Callable[[BlobId], Path]
+    ) -> None:
         """``name`` is random. The file must be in an existing directory on the file system of the
         paths that ``path_of`` returns."""
         self._name = name
@@ -66,7 +62,7 @@ class BlobDraft:
     @property
     def blob(self) -> BlobId:
         """The ID of the blob with the content that was synced."""
-        return named_by_content(self._name, self._file.sha256)
+        return files.named_by_content(self._name, self._file.sha256)
 
     async def __aenter__(self) -> Self:
         """Create the file. Raises StorageError, including DiskFull."""
@@ -136,7 +132,7 @@ class LocalBlobs:
         self._is_shared = is_shared
         self._space = space
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-blobs")
-        self._verification = Verification(self._executor)
+        self._verification = files.Verification(self._executor)
         self._open: WeakValueDictionary[BlobId, OpenFile] = WeakValueDictionary()
         self.uploads = DraftDirectory(directory / UPLOADS, self._executor, space)
 
@@ -148,7 +144,7 @@ class LocalBlobs:
     def draft(self, content_type: str | None = None) -> BlobDraft:  # noqa: ARG002
         """A draft of a new blob."""
         name = secrets.token_hex(_NAME_BYTES)
-        file = ReceivedFile(self._directory / DRAFTS / name, self._executor, self._space)
+        file = files.ReceivedFile(self._directory / DRAFTS / name, self._executor, self._space)
         return BlobDraft(name, file, path_of=self.path_of)
 
     def draft_of_upload(
@@ -185,7 +181,7 @@ class LocalBlobs:
 
     def name_copy(self, blob: BlobId) -> BlobId:
         """A new name for a copy of a blob."""
-        return copy_of(blob, secrets.token_hex(_NAME_BYTES))
+        return files.copy_of(blob, secrets.token_hex(_NAME_BYTES))
 
     async def copy(self, copies: Iterable[tuple[BlobId, BlobId]]) -> None:
         """Give each first blob a copy with the name of the second, durably. Raises BodyMissing,
@@ -233,7 +229,7 @@ class UploadedDraft:
 
     @property
     def blob(self) -> BlobId:
-        return named_by_content(self.name, self._digest)
+        return files.named_by_content(self.name, self._digest)
 
     async def __aenter__(self) -> Self:
         return self
@@ -251,7 +247,7 @@ class UploadedDraft:
 
     async def sync(self) -> None:
         """Hash the content, which is on disk. Raises StorageError."""
-        digest = await hash_file(self.executor, self.upload_path)
+        digest = await files.hash_file(self.executor, self.upload_path)
         if digest is None:
             raise StorageError("An upload could not be read")
         self._digest = digest

@@ -25,15 +25,7 @@ from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.body_store import BodyDraft, BodyStore
 from podstead.storage.maintenance import Maintenance
-from podstead.storage.records import (
-    BlobId,
-    Body,
-    Entry,
-    EntryId,
-    InlineBody,
-    Metadata,
-    StagedBlob,
-)
+from podstead.storage.records import BlobId, Body, Entry, EntryId, InlineBody, Metadata, StagedBlob
 from podstead.storage.steps import Begin
 from podstead.storage.uploads import UPLOADS
 

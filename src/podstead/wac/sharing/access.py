@@ -15,19 +15,7 @@ from podstead.wac.acl import Authorization
 from podstead.wac.conditions import ALWAYS, Circumstances, PeriodCondition
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import NO_MODES, Mode, Modes
-from podstead.wac.sharing.rules import (
-    AUTHENTICATED,
-    EVERYONE,
-    AccessRule,
-    Grantee,
-    GranteeKind,
-    Role,
-    RuleSet,
-    agent,
-    granted,
-    group,
-    role_of,
-)
+from podstead.wac.sharing import rules
 
 
 class Scope(Enum):
@@ -59,21 +47,21 @@ class AccessEntry:
     """What one grantee can do during a period. ``inherited_from`` is the container whose rules say
     so; ``None`` if the resource has rules of its own."""
 
-    grantee: Grantee
+    grantee: rules.Grantee
     modes: Modes
     scope: Scope
     inherited_from: ResourcePath | None = None
     period: PeriodCondition = ALWAYS
 
     @property
-    def role(self) -> Role:
-        return role_of(self.modes) or Role.OTHER
+    def role(self) -> rules.Role:
+        return rules.role_of(self.modes) or rules.Role.OTHER
 
     @property
     def sentence(self) -> Sentence:
         """What the grantee can do, such as ``everyone-view``."""
         parameters = [("name", self.grantee.iri)] if self.grantee.iri else []
-        if self.role is Role.OTHER:
+        if self.role is rules.Role.OTHER:
             parameters.append(("modes", " ".join(sorted(self.modes))))
         return Sentence(f"{self.grantee.kind.value}-{self.role.value}", tuple(parameters))
 
@@ -97,19 +85,19 @@ class AccessList:
     owner: str | None
     inherited_from: ResourcePath | None
     entries: tuple[AccessEntry, ...]
-    special: tuple[AccessRule, ...]
+    special: tuple[rules.AccessRule, ...]
 
 
 _ORDER = (
-    GranteeKind.EVERYONE,
-    GranteeKind.AUTHENTICATED,
-    GranteeKind.GROUP,
-    GranteeKind.AGENT,
+    rules.GranteeKind.EVERYONE,
+    rules.GranteeKind.AUTHENTICATED,
+    rules.GranteeKind.GROUP,
+    rules.GranteeKind.AGENT,
 )
 
 
 def access_list(
-    rules: RuleSet,
+    rules: rules.RuleSet,
     resource: ResourcePath,
     *,
     inherited_from: ResourcePath | None,
@@ -128,13 +116,13 @@ def access_list(
 
 
 def _entries(
-    here: tuple[AccessRule, ...],
-    inside: tuple[AccessRule, ...] | None,
+    here: tuple[rules.AccessRule, ...],
+    inside: tuple[rules.AccessRule, ...] | None,
     inherited_from: ResourcePath | None,
 ) -> tuple[AccessEntry, ...]:
     """The entries of a document if ``inside`` is ``None``, else those of a container."""
-    on_this = granted(here)
-    on_inside = {} if inside is None else granted(inside)
+    on_this = rules.granted(here)
+    on_inside = {} if inside is None else rules.granted(inside)
     entries: list[AccessEntry] = []
     for each in sorted({*on_this, *on_inside}, key=_order):
         this, below = on_this.get(each, NO_MODES), on_inside.get(each, NO_MODES)
@@ -150,7 +138,7 @@ def _entries(
     return tuple(entries)
 
 
-def _order(entry: tuple[Grantee, PeriodCondition]) -> tuple[int, str, bool, int, int]:
+def _order(entry: tuple[rules.Grantee, PeriodCondition]) -> tuple[int, str, bool, int, int]:
     grantee, period = entry
     has_end, ends_ms = period.ends_ms is not None, period.ends_ms or 0
     return _ORDER.index(grantee.kind), grantee.iri, has_end, ends_ms, period.begins_ms or 0
@@ -181,8 +169,8 @@ class Reason:
 
     mode: Mode
     cause: Cause
-    rule: AccessRule | None = None
-    grantee: Grantee | None = None
+    rule: rules.AccessRule | None = None
+    grantee: rules.Grantee | None = None
 
     @property
     def grants(self) -> bool:
@@ -202,7 +190,9 @@ class Explanation:
 
 
 def explain(
-    applying: tuple[AccessRule, ...], requester: Requester | None, circumstances: Circumstances
+    applying: tuple[rules.AccessRule, ...],
+    requester: Requester | None,
+    circumstances: Circumstances,
 ) -> Explanation:
     """Why an agent, or the public, has modes under the rules that apply to a resource."""
     rules = Rules.of(tuple(rule.authorization for rule in applying)).under(circumstances)
@@ -224,7 +214,7 @@ def explain(
 
 
 def _grants(
-    mode: Mode, applying: tuple[AccessRule, ...], requester: Requester | None
+    mode: Mode, applying: tuple[rules.AccessRule, ...], requester: Requester | None
 ) -> list[Reason]:
     """Every reason to grant the mode, origins aside."""
     found = []
@@ -238,7 +228,7 @@ def _grants(
 
 
 def _obstacles(
-    mode: Mode, applying: tuple[AccessRule, ...], restricted: Requester | None
+    mode: Mode, applying: tuple[rules.AccessRule, ...], restricted: Requester | None
 ) -> list[Reason]:
     """Why the mode is not held: the rules that name origins if it would be held without them."""
     if restricted is not None and restricted.origin is not None:
@@ -250,13 +240,13 @@ def _obstacles(
     return [Reason(mode, Cause.NO_RULE)]
 
 
-def _matching(rule: Authorization, requester: Requester | None) -> Grantee | None:
+def _matching(rule: Authorization, requester: Requester | None) -> rules.Grantee | None:
     """The grantee of the rule that matches the agent; the most specific if several do."""
     if requester is not None:
         for name in sorted(rule.agents & requester.names):
-            return agent(name)
+            return rules.agent(name)
         for iri in sorted(rule.groups & requester.groups):
-            return group(iri)
+            return rules.group(iri)
         if rule.authenticated:
-            return AUTHENTICATED
-    return EVERYONE if rule.public else None
+            return rules.AUTHENTICATED
+    return rules.EVERYONE if rule.public else None

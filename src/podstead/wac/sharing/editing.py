@@ -17,22 +17,7 @@ from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Object, Subject, 
 from podstead.wac.acl import agent_name
 from podstead.wac.conditions import ALWAYS, PeriodCondition
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
-from podstead.wac.sharing.rules import (
-    ACCESS_TO,
-    AUTHORIZATION,
-    BEGINS,
-    CONDITION,
-    DEFAULT,
-    ENDS,
-    MODE,
-    PERIOD_CONDITION,
-    TYPE,
-    AccessRule,
-    Grantee,
-    GranteeKind,
-    grantees_of,
-    read_rules,
-)
+from podstead.wac.sharing import rules
 
 _MODE_IRIS: Final = (
     (Mode.READ, Iri(vocab.ACL_READ)),
@@ -50,7 +35,7 @@ class AccessChange:
     ``period``, and replace what rules with one of the periods ``replaced`` grant, ``None`` for all
     of them."""
 
-    grantee: Grantee
+    grantee: rules.Grantee
     here: Modes | None = None
     inside: Modes | None = None
     period: PeriodCondition = ALWAYS
@@ -84,24 +69,26 @@ def as_own_rules(graph: Graph, *, from_url: str, acl_url: str, subject_url: str)
     """
     inherited = [
         rule.node
-        for rule in read_rules(graph, subject_url=from_url).rules
+        for rule in rules.read_rules(graph, subject_url=from_url).rules
         if rule.authorization.default
     ]
     conditions = [
         node
         for rule in inherited
-        for node in graph.objects(rule, CONDITION)
+        for node in graph.objects(rule, rules.CONDITION)
         if isinstance(node, Iri) and graph.about(node)
     ]
     names = _copied_names(graph, [*inherited, *conditions], acl_url)
     subject = Iri(subject_url)
-    predicates = (ACCESS_TO, DEFAULT) if subject_url.endswith("/") else (ACCESS_TO,)
+    predicates = (
+        (rules.ACCESS_TO, rules.DEFAULT) if subject_url.endswith("/") else (rules.ACCESS_TO,)
+    )
     triples: list[Triple] = []
     for node in inherited:
         triples += [
             _renamed(triple, names)
             for triple in _statements(graph, node)
-            if not (triple[0] in inherited and triple[1] in (ACCESS_TO, DEFAULT))
+            if not (triple[0] in inherited and triple[1] in (rules.ACCESS_TO, rules.DEFAULT))
         ]
         triples += [(names.get(node, node), predicate, subject) for predicate in predicates]
     return Graph(triples)
@@ -110,8 +97,8 @@ def as_own_rules(graph: Graph, *, from_url: str, acl_url: str, subject_url: str)
 def _changed(graph: Graph, change: AccessChange, target: _Target) -> Graph:
     plain = [
         rule
-        for rule in read_rules(graph, subject_url=target.subject_url).plain
-        if change.grantee in grantees_of(rule.authorization)
+        for rule in rules.read_rules(graph, subject_url=target.subject_url).plain
+        if change.grantee in rules.grantees_of(rule.authorization)
         and (change.replaced is None or rule.period in change.replaced)
     ]
     edits_here = _differs(change.here, change.period, _granted(plain, access_to=True))
@@ -140,7 +127,7 @@ def _changed(graph: Graph, change: AccessChange, target: _Target) -> Graph:
 _ByPeriod = dict[PeriodCondition, Modes]
 
 
-def _granted(rules: Iterable[AccessRule], *, access_to: bool) -> _ByPeriod:
+def _granted(rules: Iterable[rules.AccessRule], *, access_to: bool) -> _ByPeriod:
     granted: _ByPeriod = {}
     for rule in rules:
         if rule.authorization.access_to if access_to else rule.authorization.default:
@@ -148,7 +135,7 @@ def _granted(rules: Iterable[AccessRule], *, access_to: bool) -> _ByPeriod:
     return granted
 
 
-def _add(modes: _ByPeriod, rule: AccessRule) -> None:
+def _add(modes: _ByPeriod, rule: rules.AccessRule) -> None:
     modes[rule.period] = modes.get(rule.period, NO_MODES) | rule.authorization.modes
 
 
@@ -160,28 +147,28 @@ def _differs(wanted: Modes | None, period: PeriodCondition, held: _ByPeriod) -> 
     return wanted is not None and _wanted(wanted, period) != held
 
 
-def _without(graph: Graph, rule: AccessRule, grantee: Grantee) -> Iterator[Triple]:
+def _without(graph: Graph, rule: rules.AccessRule, grantee: rules.Grantee) -> Iterator[Triple]:
     """The statements to remove so that a plain rule no longer names the grantee: all of them if it
     names nobody else."""
-    names_others = len(grantees_of(rule.authorization)) > 1
+    names_others = len(rules.grantees_of(rule.authorization)) > 1
     predicate, _ = grantee.statement
     for statement, objects in graph.about(rule.node).items():
         for each in objects:
             if not names_others or (statement == predicate and _names(each, grantee)):
                 yield (rule.node, statement, each)
-            if not names_others and statement == CONDITION and isinstance(each, BlankNode):
+            if not names_others and statement == rules.CONDITION and isinstance(each, BlankNode):
                 for predicate_, said in graph.about(each).items():
                     yield from ((each, predicate_, value) for value in said)
 
 
-def _names(term: Object, grantee: Grantee) -> bool:
-    if grantee.kind is GranteeKind.AGENT:
+def _names(term: Object, grantee: rules.Grantee) -> bool:
+    if grantee.kind is rules.GranteeKind.AGENT:
         return isinstance(term, Iri) and agent_name(term.value) == grantee.iri
     return term == grantee.statement[1]
 
 
 def _new_rules(
-    graph: Graph, grantee: Grantee, here: _ByPeriod, inside: _ByPeriod, target: _Target
+    graph: Graph, grantee: rules.Grantee, here: _ByPeriod, inside: _ByPeriod, target: _Target
 ) -> Iterator[Triple]:
     """One rule for each period if the same modes are granted on the subject and inside, else
     two."""
@@ -190,9 +177,9 @@ def _new_rules(
         this = with_entailed(here.get(period, NO_MODES))
         below = with_entailed(inside.get(period, NO_MODES))
         both = this == below
-        parts = [(this, (ACCESS_TO, DEFAULT) if both else (ACCESS_TO,))]
+        parts = [(this, (rules.ACCESS_TO, rules.DEFAULT) if both else (rules.ACCESS_TO,))]
         if not both:
-            parts.append((below, (DEFAULT,)))
+            parts.append((below, (rules.DEFAULT,)))
         for modes, about in parts:
             if modes:
                 node = next(names)
@@ -202,17 +189,17 @@ def _new_rules(
 
 
 def _new_rule(
-    node: Iri, grantee: Grantee, modes: Modes, about: tuple[Iri, ...], target: _Target
+    node: Iri, grantee: rules.Grantee, modes: Modes, about: tuple[Iri, ...], target: _Target
 ) -> Iterator[Triple]:
     subject = Iri(target.subject_url)
-    yield (node, TYPE, AUTHORIZATION)
+    yield (node, rules.TYPE, rules.AUTHORIZATION)
     yield (node, *grantee.statement)
     for predicate in about:
         yield (node, predicate, subject)
     for mode, iri in _MODE_IRIS:
         # Write entails Append, which therefore need not be stated.
         if mode in modes and not (mode is Mode.APPEND and Mode.WRITE in modes):
-            yield (node, MODE, iri)
+            yield (node, rules.MODE, iri)
 
 
 def _condition(graph: Graph, rule: Iri, period: PeriodCondition) -> Iterator[Triple]:
@@ -223,9 +210,9 @@ def _condition(graph: Graph, rule: Iri, period: PeriodCondition) -> Iterator[Tri
     while name in taken:
         name += "x"
     node = BlankNode(name)
-    yield (rule, CONDITION, node)
-    yield (node, TYPE, PERIOD_CONDITION)
-    for predicate, at_ms in ((BEGINS, period.begins_ms), (ENDS, period.ends_ms)):
+    yield (rule, rules.CONDITION, node)
+    yield (node, rules.TYPE, rules.PERIOD_CONDITION)
+    for predicate, at_ms in ((rules.BEGINS, period.begins_ms), (rules.ENDS, period.ends_ms)):
         if at_ms is not None:
             yield (node, predicate, Literal(write_time(at_ms), datatype=Iri(vocab.XSD_DATE_TIME)))
 
@@ -274,7 +261,7 @@ def _statements(graph: Graph, node: Subject) -> list[Triple]:
         for predicate, objects in graph.about(subject).items():
             for each in objects:
                 found[(subject, predicate, each)] = None
-                follows = isinstance(each, BlankNode) or predicate == CONDITION
+                follows = isinstance(each, BlankNode) or predicate == rules.CONDITION
                 if follows and not isinstance(each, Literal) and each not in seen:
                     seen.add(each)
                     pending.append(each)

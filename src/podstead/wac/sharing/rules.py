@@ -20,15 +20,7 @@ from typing import Final
 from podstead.core import vocab
 from podstead.core.identifiers import canonical_url
 from podstead.rdf.graph import BlankNode, Description, Graph, Iri, Object, Subject
-from podstead.wac.acl import (
-    MAX_GROUPS,
-    AclDocument,
-    Authorization,
-    agent_name,
-    applies,
-    authorizations_by_node,
-    opens_description,
-)
+from podstead.wac import acl
 from podstead.wac.conditions import ALWAYS, PeriodCondition, unknown_conditions
 from podstead.wac.modes import ALL_MODES, NO_MODES, Mode, Modes, with_entailed
 
@@ -90,7 +82,7 @@ AUTHENTICATED: Final = Grantee(GranteeKind.AUTHENTICATED)
 
 def agent(iri: str) -> Grantee:
     """The agent with this IRI."""
-    return Grantee(GranteeKind.AGENT, agent_name(iri))
+    return Grantee(GranteeKind.AGENT, acl.agent_name(iri))
 
 
 def group(iri: str) -> Grantee:
@@ -98,7 +90,7 @@ def group(iri: str) -> Grantee:
     return Grantee(GranteeKind.GROUP, iri)
 
 
-def grantees_of(rule: Authorization) -> tuple[Grantee, ...]:
+def grantees_of(rule: acl.Authorization) -> tuple[Grantee, ...]:
     """Everybody whom an authorization names: classes first, then groups and agents by IRI."""
     return (
         *((EVERYONE,) if rule.public else ()),
@@ -135,7 +127,7 @@ class AccessRule:
     """
 
     node: Subject
-    authorization: Authorization
+    authorization: acl.Authorization
     peculiarities: frozenset[Peculiarity]
     description: Description
     ignored_conditions: tuple[str, ...] = ()
@@ -185,7 +177,7 @@ class RuleSet:
     def _effective(self) -> tuple[AccessRule, ...]:
         if self.is_void:
             return ()
-        return tuple(rule for rule in self.rules if applies(rule.authorization))
+        return tuple(rule for rule in self.rules if acl.applies(rule.authorization))
 
 
 def read_rules(graph: Graph, *, subject_url: str) -> RuleSet:
@@ -194,16 +186,16 @@ def read_rules(graph: Graph, *, subject_url: str) -> RuleSet:
     references = Counter(object_ for _, _, object_ in graph if isinstance(object_, BlankNode))
     found = tuple(
         _access_rule(graph, node, rule, subject, references)
-        for node, rule in authorizations_by_node(graph, subject_url=subject_url).items()
+        for node, rule in acl.authorizations_by_node(graph, subject_url=subject_url).items()
     )
-    applying = tuple(rule.authorization for rule in found if applies(rule.authorization))
-    return RuleSet(found, is_void=len(AclDocument(applying).groups()) > MAX_GROUPS)
+    applying = tuple(rule.authorization for rule in found if acl.applies(rule.authorization))
+    return RuleSet(found, is_void=len(acl.AclDocument(applying).groups()) > acl.MAX_GROUPS)
 
 
 def _access_rule(
     graph: Graph,
     node: Subject,
-    rule: Authorization,
+    rule: acl.Authorization,
     subject: str | None,
     references: Counter[BlankNode],
 ) -> AccessRule:
@@ -218,7 +210,7 @@ def _access_rule(
 
 
 def _has_only_a_period(
-    graph: Graph, description: Description, rule: Authorization, references: Counter[BlankNode]
+    graph: Graph, description: Description, rule: acl.Authorization, references: Counter[BlankNode]
 ) -> bool:
     """Whether the only condition is a period, stated in a blank node that nothing else refers
     to."""
@@ -245,17 +237,17 @@ def granted(rules: tuple[AccessRule, ...]) -> Mapping[tuple[Grantee, PeriodCondi
 
 
 def _peculiarities(
-    description: Description, rule: Authorization, subject: str | None
+    description: Description, rule: acl.Authorization, subject: str | None
 ) -> frozenset[Peculiarity]:
     found = set()
-    if not applies(rule):
+    if not acl.applies(rule):
         found.add(Peculiarity.NO_EFFECT)
     for predicate, objects in description.items():
         for each in objects:
             peculiarity = _peculiarity(predicate, each, subject)
             if peculiarity is not None:
                 found.add(peculiarity)
-    if opens_description(rule) and not applies(rule):
+    if acl.opens_description(rule) and not acl.applies(rule):
         found -= {Peculiarity.NO_EFFECT, Peculiarity.OTHER_RESOURCE}
         found.add(Peculiarity.DESCRIPTION)
     return frozenset(found)

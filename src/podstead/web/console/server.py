@@ -9,14 +9,7 @@ from urllib.parse import urlencode
 
 from podstead.core.errors import BadRequest
 from podstead.idp.accounts import Accounts
-from podstead.idp.administration.audit_log import (
-    KEPT_MS,
-    AuditLog,
-    CausedBy,
-    LoggedEvent,
-    Operator,
-    SlowRequest,
-)
+from podstead.idp.administration import audit_log
 from podstead.idp.administration.service import InvitationActions
 from podstead.idp.audit import AuditEvent, EventKind
 from podstead.notifications.channels import DeliveryFailures
@@ -94,9 +87,9 @@ def event_text(what: str) -> str:
 PAGE_SIZE: Final = 100
 _DAY_MS: Final = 24 * 3600 * 1000
 _TITLES: Final = {
-    CausedBy.OPERATOR: N_("Operators"),
-    CausedBy.PERSON: N_("Sign-ins and accounts"),
-    CausedBy.REFUSED: N_("Refused"),
+    audit_log.CausedBy.OPERATOR: N_("Operators"),
+    audit_log.CausedBy.PERSON: N_("Sign-ins and accounts"),
+    audit_log.CausedBy.REFUSED: N_("Refused"),
 }
 
 
@@ -120,12 +113,12 @@ class LogPage:
     """Shows the log, one kind of events at a time."""
 
     site: Site
-    log: AuditLog
+    log: audit_log.AuditLog
     accounts: Accounts
 
     @route(LOG, "GET")
     @for_operators
-    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+    async def get(self, page: PageRequest, _operator: audit_log.Operator) -> Response:
         """One page of the log."""
         cause = _cause(page.query_text("events"))
         stored = await self.log.newest(cause, after=page.query_text("after"), limit=PAGE_SIZE + 1)
@@ -144,11 +137,11 @@ class LogPage:
                 for each, title in _TITLES.items()
             ],
             more=more,
-            days=KEPT_MS // _DAY_MS,
+            days=audit_log.KEPT_MS // _DAY_MS,
             account_url=account_url,
         )
 
-    async def _pods(self, events: Sequence[LoggedEvent]) -> Mapping[str, str]:
+    async def _pods(self, events: Sequence[audit_log.LoggedEvent]) -> Mapping[str, str]:
         """The names of the pods of the accounts in these events, by the ids of the accounts."""
         pods = {}
         for account_id in {event.account for event in events if event.account}:
@@ -158,11 +151,13 @@ class LogPage:
         return pods
 
 
-def _cause(text: str) -> CausedBy:
-    return next((cause for cause in CausedBy if cause.value == text), CausedBy.OPERATOR)
+def _cause(text: str) -> audit_log.CausedBy:
+    return next(
+        (cause for cause in audit_log.CausedBy if cause.value == text), audit_log.CausedBy.OPERATOR
+    )
 
 
-def _shown(event: LoggedEvent, pods: Mapping[str, str]) -> ShownEvent:
+def _shown(event: audit_log.LoggedEvent, pods: Mapping[str, str]) -> ShownEvent:
     pod = pods.get(event.account, "")
     return ShownEvent(
         at_ms=event.at_ms,
@@ -188,7 +183,7 @@ class MailHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FeatureFinding:
     """What a feature says about its health, in English; ``remedy`` may be empty."""
 
     check: str
@@ -213,10 +208,10 @@ class Health:
     channels: int
     deliveries: DeliveryFailures | None
     """``None`` if the server pushes no notifications."""
-    slow: Sequence[SlowRequest]
+    slow: Sequence[audit_log.SlowRequest]
     mail: MailHealth | None
     """``None`` if the server sends no mail."""
-    findings: Sequence[Finding]
+    findings: Sequence[FeatureFinding]
     """Those of the features."""
 
     @property
@@ -237,7 +232,7 @@ class HealthPage:
 
     @route(accounts.HEALTH, "GET")
     @for_operators
-    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+    async def get(self, page: PageRequest, _operator: audit_log.Operator) -> Response:
         """The page."""
         return self.site.page(page, "console/health.html", health=await self.read())
 
@@ -270,7 +265,7 @@ class SettingsPage:
 
     @route(accounts.SETTINGS, "GET")
     @for_operators
-    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+    async def get(self, page: PageRequest, _operator: audit_log.Operator) -> Response:
         """The page."""
         return self.site.page(page, "console/settings.html", groups=self.groups)
 
@@ -295,7 +290,7 @@ class InvitationsPage:
 
     @route(INVITATIONS, "GET")
     @for_operators
-    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+    async def get(self, page: PageRequest, _operator: audit_log.Operator) -> Response:
         """The list."""
         return self.site.page(
             page,
@@ -311,7 +306,7 @@ class InvitationsPage:
 
     @route(INVITATIONS, "POST")
     @for_operators
-    async def create(self, page: PageRequest, operator: Operator) -> Response:
+    async def create(self, page: PageRequest, operator: audit_log.Operator) -> Response:
         """Create an invitation, and show its code. Raises BadRequest, Conflict, WrongFormToken."""
         sent = await page.form()
         uses, days = _number(sent, "uses"), _number(sent, "days")
@@ -328,7 +323,7 @@ class InvitationsPage:
 
     @route(accounts.REVOKE, "POST")
     @for_operators
-    async def revoke(self, page: PageRequest, operator: Operator) -> Response:
+    async def revoke(self, page: PageRequest, operator: audit_log.Operator) -> Response:
         """End an invitation. Raises NotFound, WrongFormToken."""
         await page.form()
         await self.invitations.revoke(page.path_segment(4), operator)

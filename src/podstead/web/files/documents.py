@@ -14,11 +14,7 @@ from podstead.core.identifiers import (
     is_container,
     subject_of,
 )
-from podstead.core.media_types import (
-    TURTLE,
-    essence,
-    parse_media_type,
-)
+from podstead.core.media_types import TURTLE, essence, parse_media_type
 from podstead.resources.activity import ChangeAuthors, MemberAudiences
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result

@@ -11,16 +11,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from podstead.core.errors import (
-    AccessDenied,
-    BadRequest,
-    Conflict,
-    NotAuthenticated,
-    NotFound,
-    PreconditionFailed,
-    QuotaExceeded,
-    RequestRefused,
-)
+from podstead.core import errors
 from podstead.core.header_fields import MAX_NAME_BYTES
 from podstead.core.identifiers import (
     ROOT,
@@ -58,7 +49,7 @@ _MAX_ITEMS_WITH_LINKS: Final = 10
 add_notices(Tone.PROBLEM, nothing_selected=N_("Select something first."))
 
 
-class NothingSelected(BadRequest):
+class NothingSelected(errors.BadRequest):
     """A list was sent without a tick."""
 
 
@@ -93,7 +84,7 @@ class Selection:
     def only(self) -> Item:
         """The resource, if it is only one. Raises BadRequest."""
         if len(self.items) != 1:
-            raise BadRequest(WebCodes.SELECT_ONE)
+            raise errors.BadRequest(WebCodes.SELECT_ONE)
         return self.items[0]
 
     def text(self, name: str) -> str:
@@ -121,7 +112,7 @@ async def read_selection(page: PageRequest) -> Selection:
     if "selection" in fields and not names:
         raise NothingSelected(WebCodes.NOTHING_SELECTED)
     if names and not is_container(place):
-        raise BadRequest(WebCodes.SELECTION_NEEDS_FOLDER)
+        raise errors.BadRequest(WebCodes.SELECTION_NEEDS_FOLDER)
     paths = [_member(place, name) for name in names] or [place]
     items = tuple(Item(path, shown_name(path), is_container(path)) for path in paths)
     return Selection(place, items, names, fields)
@@ -147,9 +138,9 @@ def _member(place: ResourcePath, name: str) -> ResourcePath:
     try:
         path = parse_path((place + name).encode("ascii"))
     except UnicodeEncodeError as error:
-        raise BadRequest("The name of a selected member must be percent-encoded") from error
+        raise errors.BadRequest("The name of a selected member must be percent-encoded") from error
     if path == place or parent_container(path) != place:
-        raise BadRequest(WebCodes.SELECTION_ELSEWHERE)
+        raise errors.BadRequest(WebCodes.SELECTION_ELSEWHERE)
     return path
 
 
@@ -158,25 +149,28 @@ def member_path(folder: ResourcePath, name: str, *, container: bool) -> Resource
     one."""
     encoded = name.strip().encode("utf-8", "replace")
     if not encoded or encoded in (b".", b".."):
-        raise BadRequest(_("Type a name."))
+        raise errors.BadRequest(_("Type a name."))
     if b"/" in encoded or any(byte < 0x20 or byte == 0x7F for byte in encoded):
-        raise BadRequest(_("A name cannot contain a slash or a line break."))
+        raise errors.BadRequest(_("A name cannot contain a slash or a line break."))
     if len(encoded) > MAX_NAME_BYTES:
-        raise BadRequest(_("This name is too long."))
+        raise errors.BadRequest(_("This name is too long."))
     segment = encode_segment(encoded) + ("/" if container else "")
     return parse_path((folder + segment).encode("ascii"))
 
 
-def problem_text(error: RequestRefused) -> str:
+def problem_text(error: errors.RequestRefused) -> str:
     """Why something was not done, in the language of the page."""
     match error:
-        case PreconditionFailed():
+        case errors.PreconditionFailed():
             return _("There is already something with this name.")
-        case AccessDenied() | NotAuthenticated() if type(error) in (AccessDenied, NotAuthenticated):
+        case errors.AccessDenied() | errors.NotAuthenticated() if type(error) in (
+            errors.AccessDenied,
+            errors.NotAuthenticated,
+        ):
             return _("You do not have the access that this needs.")
-        case NotFound():
+        case errors.NotFound():
             return _("It does not exist any more.")
-        case QuotaExceeded():
+        case errors.QuotaExceeded():
             return _("There is not enough room in the storage.")
         case _:
             return refusal_text(error)
@@ -273,7 +267,7 @@ class RenamePage:
         folder = parent_container(source)
         try:
             if folder is None or storage_root(source) == source:
-                raise Conflict(_("A storage cannot be renamed."))
+                raise errors.Conflict(_("A storage cannot be renamed."))
             destination = member_path(folder, name, container=is_container(source))
             if destination != source:
                 request = page.operation("MOVE", source)
@@ -281,7 +275,7 @@ class RenamePage:
                     request.operation, destination=destination, overwrite=False
                 )
                 await self.organizer.resources.handle(request)
-        except RequestRefused as error:
+        except errors.RequestRefused as error:
             if not page.wants_page:
                 raise
             status, _reason = status_of(error)
@@ -355,7 +349,7 @@ class DeletePage:
             request.operation = replace(request.operation, whole_tree=is_container(item.path))
             try:
                 await self.organizer.resources.handle(request)
-            except RequestRefused as error:
+            except errors.RequestRefused as error:
                 failed.append((item.path, problem_text(error)))
             else:
                 done.append(item.path)

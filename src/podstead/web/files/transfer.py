@@ -8,15 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from podstead.core.errors import (
-    AccessDenied,
-    BadRequest,
-    ForbiddenDestination,
-    NotAuthenticated,
-    NotFound,
-    PreconditionFailed,
-    RequestRefused,
-)
+from podstead.core import errors
 from podstead.core.identifiers import (
     ResourcePath,
     encode_segment,
@@ -26,14 +18,7 @@ from podstead.core.identifiers import (
 )
 from podstead.wac.modes import Mode
 from podstead.web.browsers import json_response
-from podstead.web.files.organize import (
-    Item,
-    NothingSelected,
-    Organizer,
-    Selection,
-    problem_text,
-    read_persons_selection,
-)
+from podstead.web.files import organize
 from podstead.web.pages.addresses import COPY, FILES, MOVE, Crumb, breadcrumb, files_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.formats import name_sort_key
@@ -64,7 +49,7 @@ class _Folder:
 
     path: ResourcePath
     breadcrumb: list[Crumb]
-    folders: list[Item]
+    folders: list[organize.Item]
     more: bool
     may_add: bool
 
@@ -78,27 +63,29 @@ class TransferPage:
     """Shows folders, one after another, until the person chooses one."""
 
     site: Site
-    organizer: Organizer
+    organizer: organize.Organizer
 
     @route(MOVE + REST, "GET", "POST")
     @route(COPY + REST, "GET", "POST")
     async def respond(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest."""
         try:
-            selection = await read_persons_selection(page)
-        except NothingSelected:
+            selection = await organize.read_persons_selection(page)
+        except organize.NothingSelected:
             return self.site.see_other(files_url(page.target), Notice("nothing-selected"))
         try:
             to = self._chosen(page, selection)
-        except RequestRefused as error:
+        except errors.RequestRefused as error:
             if not page.wants_page:
                 raise
-            return await self._choice(page, selection, selection.folder, problem_text(error))
+            return await self._choice(
+                page, selection, selection.folder, organize.problem_text(error)
+            )
         if page.request.method == "POST" and selection.text("go"):
             return await self._carry_out(page, selection, to)
         return await self._choice(page, selection, to)
 
-    def _chosen(self, page: PageRequest, selection: Selection) -> ResourcePath:
+    def _chosen(self, page: PageRequest, selection: organize.Selection) -> ResourcePath:
         """The folder that the person looks at or has chosen. Raises BadRequest and others."""
         typed = selection.text("address").strip() if selection.text("show") else ""
         text = typed or selection.text("open") or selection.text("to")
@@ -114,22 +101,22 @@ class TransferPage:
     # --- doing it -------------------------------------------------------------------------
 
     async def _carry_out(
-        self, page: PageRequest, selection: Selection, to: ResourcePath
+        self, page: PageRequest, selection: organize.Selection, to: ResourcePath
     ) -> Response:
         keeps_both = selection.text("conflict") != "skip"
         done: list[str] = []
-        failed: list[tuple[Item, str]] = []
+        failed: list[tuple[organize.Item, str]] = []
         for item in selection.items:
             try:
                 done.append(await self._transfer(page, item.path, to, keeps_both=keeps_both))
-            except RequestRefused as error:
-                failed.append((item, problem_text(error)))
+            except errors.RequestRefused as error:
+                failed.append((item, organize.problem_text(error)))
         if not page.wants_page:
             failures = [{"path": item.path, "message": message} for item, message in failed]
             return json_response(409 if failed else 200, {"done": done, "failed": failures})
         if failed:
             left = tuple(item for item, _ in failed)
-            rest = Selection(selection.place, left, selection.names, selection.fields)
+            rest = organize.Selection(selection.place, left, selection.names, selection.fields)
             problem = "\n".join(f"{item.name}: {message}" for item, message in failed)
             return await self._choice(page, rest, to, problem, status=409)
         name = "moved" if _moves(page) else "copied"
@@ -148,12 +135,12 @@ class TransferPage:
             if destination == source:
                 if not _moves(page) and keeps_both:
                     continue
-                raise ForbiddenDestination(_("It is in this folder already."))
+                raise errors.ForbiddenDestination(_("It is in this folder already."))
             request = page.operation("MOVE" if _moves(page) else "COPY", source)
             request.operation = replace(request.operation, destination=destination, overwrite=False)
             try:
                 await self.organizer.resources.handle(request)
-            except PreconditionFailed:
+            except errors.PreconditionFailed:
                 if not keeps_both or number >= _MAX_NUMBER:
                     raise
             else:
@@ -165,7 +152,7 @@ class TransferPage:
     async def _choice(
         self,
         page: PageRequest,
-        selection: Selection,
+        selection: organize.Selection,
         to: ResourcePath,
         problem: str | None = None,
         *,
@@ -175,8 +162,13 @@ class TransferPage:
         folder = None
         try:
             folder = await self._folder(page, to, selection)
-        except (AccessDenied, NotAuthenticated, NotFound, BadRequest) as error:
-            problem = problem or problem_text(error)
+        except (
+            errors.AccessDenied,
+            errors.NotAuthenticated,
+            errors.NotFound,
+            errors.BadRequest,
+        ) as error:
+            problem = problem or organize.problem_text(error)
         moves = _moves(page)
         return self.site.page(
             page,
@@ -196,18 +188,20 @@ class TransferPage:
             shown_name=shown_name,
         )
 
-    async def _folder(self, page: PageRequest, path: ResourcePath, selection: Selection) -> _Folder:
+    async def _folder(
+        self, page: PageRequest, path: ResourcePath, selection: organize.Selection
+    ) -> _Folder:
         request = page.operation("GET", path)
         sort_key = name_sort_key()
         taken = {item.path for item in selection.items}
-        folders: list[Item] = []
+        folders: list[organize.Item] = []
         after, read, more = None, 0, True
         while more and len(folders) <= MAX_SHOWN_FOLDERS and read < _MAX_MEMBERS_READ:
             listed = await self.organizer.resources.members(
                 request, after=after, limit=_MEMBERS_AT_ONCE
             )
             folders += (
-                Item(member.path, shown_name(member.path), is_container=True)
+                organize.Item(member.path, shown_name(member.path), is_container=True)
                 for member in listed.members
                 if member.kind.is_container and member.path not in taken
             )

@@ -15,23 +15,8 @@ from urllib.parse import quote, unquote
 
 from msgspec.structs import replace
 
+from podstead.core import errors, identifiers
 from podstead.core.conditional import UNCONDITIONAL, Conditions
-from podstead.core.errors import (
-    BadRequest,
-    Conflict,
-    NotAuthenticated,
-    NotFound,
-    PreconditionFailed,
-    QuotaExceeded,
-    RequestRefused,
-)
-from podstead.core.identifiers import (
-    ResourcePath,
-    auxiliary_kind,
-    encode_segment,
-    is_container,
-    parse_path,
-)
 from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.resources.outcome import Result
 from podstead.resources.service import ResourceService
@@ -161,7 +146,7 @@ class UploadPage:
         return await self._finished(page, target, files)
 
     async def _finished(
-        self, page: PageRequest, target: ResourcePath, files: list[UploadedFile]
+        self, page: PageRequest, target: identifiers.ResourcePath, files: list[UploadedFile]
     ) -> Response:
         if not files:
             return self.site.see_other(files_url(target), Notice("nothing-uploaded"))
@@ -170,7 +155,7 @@ class UploadPage:
         return await self._page(page, target, files)
 
     async def _page(
-        self, page: PageRequest, target: ResourcePath, files: list[UploadedFile]
+        self, page: PageRequest, target: identifiers.ResourcePath, files: list[UploadedFile]
     ) -> Response:
         return self.site.page(
             page,
@@ -186,7 +171,7 @@ class UploadPage:
     async def _store(
         self,
         page: PageRequest,
-        container: ResourcePath,
+        container: identifiers.ResourcePath,
         part: FormPart,
         sent_name: str,
         taken: TakenNames,
@@ -198,7 +183,7 @@ class UploadPage:
                 conditions = UNCONDITIONAL if taken is TakenNames.REPLACE else _NEW
                 try:
                     result = await self._put(page, container, part, name, conditions)
-                except PreconditionFailed:
+                except errors.PreconditionFailed:
                     if taken is TakenNames.SKIP:
                         return UploadedFile(sent_name, name, Ending.SKIPPED)
                     if part.is_read:  # somebody took the name meanwhile
@@ -208,14 +193,14 @@ class UploadPage:
                     name = numbered(name)
                 else:
                     return UploadedFile(sent_name, name, _ending(result, name == sent_name))
-            raise Conflict(WebCodes.TOO_MANY_NAMES_ALIKE)
-        except NotAuthenticated:
+            raise errors.Conflict(WebCodes.TOO_MANY_NAMES_ALIKE)
+        except errors.NotAuthenticated:
             raise
-        except RequestRefused as error:
+        except errors.RequestRefused as error:
             return _failed(sent_name, name, error)
 
     async def _hold(
-        self, page: PageRequest, container: ResourcePath, part: FormPart, sent_name: str
+        self, page: PageRequest, container: identifiers.ResourcePath, part: FormPart, sent_name: str
     ) -> UploadedFile:
         """Receive a file whose name is taken, under the next name that is free."""
         name = numbered(sent_name)
@@ -229,13 +214,15 @@ class UploadPage:
             )
             try:
                 state = await self.uploads.hold(record, part, page.identity)
-            except PreconditionFailed:
+            except errors.PreconditionFailed:
                 name = numbered(name)
             else:
                 return UploadedFile(sent_name, name, Ending.HELD, held=state.upload)
-        raise Conflict(WebCodes.TOO_MANY_NAMES_ALIKE)
+        raise errors.Conflict(WebCodes.TOO_MANY_NAMES_ALIKE)
 
-    async def _place_all(self, page: PageRequest, container: ResourcePath) -> list[UploadedFile]:
+    async def _place_all(
+        self, page: PageRequest, container: identifiers.ResourcePath
+    ) -> list[UploadedFile]:
         """What became of the files that were held."""
         sent = await page.form()
         taken = _taken(sent.text("taken"))
@@ -243,7 +230,7 @@ class UploadPage:
         return [await self._place(page, container, each, taken) for each in held]
 
     async def _place(
-        self, page: PageRequest, container: ResourcePath, field: str, taken: TakenNames
+        self, page: PageRequest, container: identifiers.ResourcePath, field: str, taken: TakenNames
     ) -> UploadedFile:
         upload, sent_name, name = read_fields(field)
         try:
@@ -258,18 +245,18 @@ class UploadPage:
                 try:
                     target = _target(container, name)
                     await self.uploads.place(upload, page.identity, target, _NEW)
-                except PreconditionFailed:  # the name has been taken since
+                except errors.PreconditionFailed:  # the name has been taken since
                     name = numbered(name)
                 else:
                     return UploadedFile(sent_name, name, Ending.RENAMED)
-            raise Conflict(WebCodes.TOO_MANY_NAMES_ALIKE)
-        except RequestRefused as error:
+            raise errors.Conflict(WebCodes.TOO_MANY_NAMES_ALIKE)
+        except errors.RequestRefused as error:
             return _failed(sent_name, name, error)
 
     async def _put(
         self,
         page: PageRequest,
-        container: ResourcePath,
+        container: identifiers.ResourcePath,
         part: FormPart,
         name: str,
         conditions: Conditions,
@@ -286,7 +273,7 @@ def numbered(name: str) -> str:
     above, slash, last = name.rpartition("/")
     matched = _NAME.fullmatch(last)
     if matched is None:
-        raise BadRequest(WebCodes.FILE_WITHOUT_NAME)
+        raise errors.BadRequest(WebCodes.FILE_WITHOUT_NAME)
     number = int(matched["number"] or 1) + 1
     return f"{above}{slash}{matched['stem']} ({number}){matched['end'] or ''}"
 
@@ -300,21 +287,21 @@ def read_fields(field: str) -> tuple[str, str, str]:
     """The upload, the name that was sent and the other name. Raises BadRequest."""
     values = [unquote(value) for value in field.split("&")]
     if len(values) != 3:
-        raise BadRequest(WebCodes.FORM_MALFORMED)
+        raise errors.BadRequest(WebCodes.FORM_MALFORMED)
     return values[0], values[1], values[2]
 
 
-def _target(container: ResourcePath, name: str) -> ResourcePath:
+def _target(container: identifiers.ResourcePath, name: str) -> identifiers.ResourcePath:
     """Where a file goes. Raises BadRequest, Conflict."""
     target = member(container, *name.split("/"))
-    if is_of_service(target) or auxiliary_kind(target) is not None:
-        raise Conflict(WebCodes.NAME_OF_SERVER)
+    if is_of_service(target) or identifiers.auxiliary_kind(target) is not None:
+        raise errors.Conflict(WebCodes.NAME_OF_SERVER)
     return target
 
 
-def _container(page: PageRequest) -> ResourcePath:
-    if not is_container(page.target):
-        raise NotFound(WebCodes.UPLOAD_NEEDS_FOLDER)
+def _container(page: PageRequest) -> identifiers.ResourcePath:
+    if not identifiers.is_container(page.target):
+        raise errors.NotFound(WebCodes.UPLOAD_NEEDS_FOLDER)
     return page.target
 
 
@@ -322,16 +309,16 @@ def _taken(text: str) -> TakenNames:
     try:
         return TakenNames(text)
     except ValueError as error:
-        raise BadRequest(WebCodes.NO_SUCH_CHOICE) from error
+        raise errors.BadRequest(WebCodes.NO_SUCH_CHOICE) from error
 
 
-def _failed(sent_name: str, name: str, error: RequestRefused) -> UploadedFile:
+def _failed(sent_name: str, name: str, error: errors.RequestRefused) -> UploadedFile:
     return UploadedFile(
         sent_name,
         name,
         Ending.FAILED,
         refusal_text(error),
-        no_room=isinstance(error, QuotaExceeded),
+        no_room=isinstance(error, errors.QuotaExceeded),
     )
 
 
@@ -341,17 +328,17 @@ def _ending(result: Result, has_its_name: bool) -> Ending:  # noqa: FBT001 - of 
     return Ending.STORED if has_its_name else Ending.RENAMED
 
 
-def member(container: ResourcePath, *names: str) -> ResourcePath:
+def member(container: identifiers.ResourcePath, *names: str) -> identifiers.ResourcePath:
     """The document with that name in a container, or in one below it. Raises BadRequest for a name
     that is no name."""
     if not all(names):
-        raise BadRequest(WebCodes.FILE_NAME_EMPTY)
-    return parse_path(
-        (container + "/".join(encode_segment(name.encode()) for name in names)).encode()
+        raise errors.BadRequest(WebCodes.FILE_NAME_EMPTY)
+    return identifiers.parse_path(
+        (container + "/".join(identifiers.encode_segment(name.encode()) for name in names)).encode()
     )
 
 
-def type_of(target: ResourcePath, stated: str | None) -> str:
+def type_of(target: identifiers.ResourcePath, stated: str | None) -> str:
     """The media type of a file: as stated, else by the end of its name."""
     if stated and stated != _OCTETS:
         return stated

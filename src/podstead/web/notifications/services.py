@@ -6,14 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from podstead.core import errors
 from podstead.core.clock import Clock
-from podstead.core.errors import (
-    BadRequest,
-    NotAuthenticated,
-    NotFound,
-    Unprocessable,
-    UnsupportedMediaType,
-)
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES, parse_media_type
@@ -35,20 +29,11 @@ from podstead.notifications.readers import Readers, Subscriber
 from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.storage.protocol import ChangeLog
-from podstead.web.description_endpoints import (
-    GeneratedDocument,
-    generated_document,
-)
+from podstead.web import response
+from podstead.web.description_endpoints import GeneratedDocument, generated_document
 from podstead.web.forms import MAX_JSON_BYTES, json_object
 from podstead.web.limits import network_key
 from podstead.web.request import Request
-from podstead.web.response import (
-    NO_STORE,
-    Response,
-    content_response,
-    empty_response,
-    json_content_response,
-)
 
 # The URLs of channels, and their descriptions (N-9, N-20 to N-23).
 
@@ -146,7 +131,7 @@ class Subscriptions:
         Raises NotAuthenticated, AccessDenied, Unprocessable, TooManyChannels, ServerTrouble.
         """
         if wanted.channel_type.is_pushed and agent is None:
-            raise NotAuthenticated
+            raise errors.NotAuthenticated
         subscriber = Subscriber(agent, request.fields.get(b"origin"))
         await self.readers.check(wanted.topic, subscriber)
         handler = self.channels.handlers[wanted.channel_type.name]
@@ -166,11 +151,11 @@ class SubscriptionService:
         description = service_description(channel_type, base_url=subscriptions.addresses.base_url)
         self._document = GeneratedDocument(description.graph, description.json, PREFIXES, FORMS)
 
-    async def get(self, request: Request, agent: Identity | None) -> Response:
+    async def get(self, request: Request, agent: Identity | None) -> response.Response:
         """Raises NotAcceptable and PreconditionFailed."""
         return generated_document(request, agent, self._document, allow=_ALLOW)
 
-    async def post(self, request: Request, agent: Identity | None) -> Response:
+    async def post(self, request: Request, agent: Identity | None) -> response.Response:
         """Create a channel.
 
         Raises BadRequest, UnsupportedMediaType, Unprocessable, NotAuthenticated, AccessDenied,
@@ -182,13 +167,17 @@ class SubscriptionService:
         content = GeneratedDocument(description.graph, description.json, PREFIXES).content(
             media_type
         )
-        return content_response(content, media_type, method=request.method, headers=[NO_STORE])
+        return response.content_response(
+            content, media_type, method=request.method, headers=[response.NO_STORE]
+        )
 
     async def _wanted(self, request: Request) -> ChannelRequest:
         base_url = self._with.addresses.base_url
         content_type = request.fields.get(b"content-type")
         if content_type is None:
-            raise BadRequest(f"The body must describe the channel, with Content-Type: {JSON_LD}")
+            raise errors.BadRequest(
+                f"The body must describe the channel, with Content-Type: {JSON_LD}"
+            )
         _check_profile(content_type)
         content = await request.body.read(limit_bytes=MAX_JSON_BYTES)
         try:
@@ -196,7 +185,7 @@ class SubscriptionService:
         except UnavailableContext:
             raise
         except UnknownContext as unknown:
-            raise Unprocessable(str(unknown)) from unknown
+            raise errors.Unprocessable(str(unknown)) from unknown
         return read_channel_request(graph, expected=self._type, base_url=base_url)
 
 
@@ -204,7 +193,7 @@ def _check_profile(content_type: str) -> None:
     """Refuse a body with a profile that is not supported (N-5)."""
     profile = parse_media_type(content_type).parameter("profile")
     if profile is not None and not _PROFILES.issuperset(profile.split()):
-        raise UnsupportedMediaType(f"The profile '{profile}' is not supported")
+        raise errors.UnsupportedMediaType(f"The profile '{profile}' is not supported")
 
 
 # ``/.notifications/<type>/<key>``: read the description of a channel, or close it (N-10).
@@ -219,7 +208,7 @@ class ChannelEndpoint:
         self._channels = channels
         self._addresses = addresses
 
-    async def get(self, request: Request, agent: Identity | None) -> Response:
+    async def get(self, request: Request, agent: Identity | None) -> response.Response:
         """Raises NotFound, NotAcceptable, PreconditionFailed, StorageError."""
         key, channel = await self._found(request)
         described = self._addresses.describe(
@@ -234,16 +223,16 @@ class ChannelEndpoint:
         response.of_stored_state = False  # it ends without anything being stored
         return response
 
-    async def delete(self, request: Request, _: Identity | None) -> Response:
+    async def delete(self, request: Request, _: Identity | None) -> response.Response:
         """Unsubscribe. Raises NotFound, StorageError, Overloaded."""
         await self._channels.close(*await self._found(request))
-        return empty_response(204)
+        return response.empty_response(204)
 
     async def _found(self, request: Request) -> tuple[str, Channel]:
         type_name, key = request.path.split("/")[-2:]
         channel = await self._channels.find(key)
         if channel is None or channel.channel_type != type_name:
-            raise NotFound("There is no such channel; it may have ended")
+            raise errors.NotFound("There is no such channel; it may have ended")
         return key, channel
 
 
@@ -266,7 +255,7 @@ class GatewayEndpoint:
         self._with = subscriptions
         self._clock = clock
 
-    async def negotiate(self, request: Request, _: Identity | None) -> Response:
+    async def negotiate(self, request: Request, _: Identity | None) -> response.Response:
         """``POST`` of the protocols and features that a client has.
 
         Raises BadRequest, BodyTooLarge; Unprocessable if it has no protocol of ours.
@@ -274,15 +263,15 @@ class GatewayEndpoint:
         asked = await self._members(request)
         protocols, features = asked.get("protocols"), asked.get("features")
         if not isinstance(protocols, list) or PROTOCOL not in protocols:
-            raise Unprocessable(
+            raise errors.Unprocessable(
                 f'The only supported protocol is "{PROTOCOL}"; include it in the protocols'
             )
         known = [each for each in FEATURES if isinstance(features, list) and each in features]
         endpoint = self._with.addresses.base_url + ENDPOINT
         members = {"endpoint": endpoint, "protocol": PROTOCOL, "features": known}
-        return json_content_response(members, headers=[NO_STORE])
+        return response.json_content_response(members, headers=[response.NO_STORE])
 
-    async def open(self, request: Request, agent: Identity | None) -> Response:
+    async def open(self, request: Request, agent: Identity | None) -> response.Response:
         """``POST`` of a topic and features; features that were not offered are not looked at.
 
         Raises BadRequest, BodyTooLarge, Unprocessable, NotAuthenticated, AccessDenied,
@@ -292,16 +281,16 @@ class GatewayEndpoint:
             self._wanted(await self._members(request)), request, agent
         )
         members = {"endpoint": channel.receive_from, "protocol": PROTOCOL}
-        return json_content_response(members, headers=[NO_STORE])
+        return response.json_content_response(members, headers=[response.NO_STORE])
 
     def _wanted(self, asked: dict[str, Any]) -> ChannelRequest:
         topic, state = asked.get("topic"), asked.get("state")
         if not isinstance(topic, str):
-            raise Unprocessable("The topic is missing: it must be the URL of a resource")
+            raise errors.Unprocessable("The topic is missing: it must be the URL of a resource")
         if state is not None and not (
             isinstance(state, str) and len(state) <= MAX_STATE_CHARACTERS
         ):
-            raise Unprocessable(
+            raise errors.Unprocessable(
                 f"The state must be a string of at most {MAX_STATE_CHARACTERS} characters"
             )
         ttl_ms = _milliseconds(asked, "ttl")
@@ -324,5 +313,5 @@ def _milliseconds(asked: dict[str, Any], name: str) -> int | None:
         return None
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not number or not 0 <= seconds <= MAX_LIFETIME_MS / 1000:
-        raise Unprocessable(f"The {name} must be a number of seconds, at most two weeks")
+        raise errors.Unprocessable(f"The {name} must be a number of seconds, at most two weeks")
     return int(seconds * 1000)

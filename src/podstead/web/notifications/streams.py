@@ -41,16 +41,10 @@ from podstead.notifications.listening import (
 )
 from podstead.notifications.messages import Messages, Notification
 from podstead.notifications.readers import Subscriber
+from podstead.web import websocket
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, Response, content_response
 from podstead.web.routes import Endpoint
-from podstead.web.websocket import (
-    OpenSockets,
-    SocketClosed,
-    SocketEndpoint,
-    SocketSender,
-    WebSocket,
-)
 
 _EVENTS: Final = "text/event-stream"
 _HEADERS: Final = (
@@ -69,7 +63,7 @@ class Streams:
     base_url: str
     channels: Channels
     listeners: Listeners
-    sockets: OpenSockets
+    sockets: websocket.OpenSockets
     messages: Messages
 
     async def events(self, request: Request, _: Identity | None) -> Response:
@@ -243,7 +237,7 @@ def _last_segment(request: Request) -> str:
 _EXPLANATION: Final = b"This is the WebSocket of a notification channel: connect to it.\n"
 
 
-class ChannelSocket(SocketEndpoint):
+class ChannelSocket(websocket.SocketEndpoint):
     """Sends the notifications of a channel over WebSockets, of which several may be open."""
 
     def __init__(
@@ -251,7 +245,7 @@ class ChannelSocket(SocketEndpoint):
         *,
         channels: Channels,
         listeners: Listeners,
-        sockets: OpenSockets,
+        sockets: websocket.OpenSockets,
         messages: Messages,
     ) -> None:
         super().__init__(sockets, explanation=_EXPLANATION)
@@ -264,7 +258,9 @@ class ChannelSocket(SocketEndpoint):
         await self._channel(request)
         return await super().get(request, identity)
 
-    async def connect(self, socket: WebSocket, request: Request, _: Identity | None) -> None:
+    async def connect(
+        self, socket: websocket.WebSocket, request: Request, _: Identity | None
+    ) -> None:
         """Serve one socket to its end.
 
         Before it accepts the socket, it raises NotFound for a channel that has ended,
@@ -275,7 +271,7 @@ class ChannelSocket(SocketEndpoint):
         terms = terms_of(channel)
         with self._sockets.admit(request.client_address, terms.subscriber.agent) as queue:
             listening = await self._listeners.listen(terms, queue=queue)
-            sender = SocketSender(socket, queue)
+            sender = websocket.SocketSender(socket, queue)
             sender.send_at_once(partial(self._texts_at_once, listening, channel))
             messages = self._messages_of(listening, channel)
             await self._serve(sender, messages, read=partial(_until_closed, socket, queue))
@@ -308,9 +304,9 @@ class ChannelSocket(SocketEndpoint):
         return (self._messages.text(item, channel.media_type),)
 
 
-async def _until_closed(socket: WebSocket, queue: SubscriberQueue) -> None:
+async def _until_closed(socket: websocket.WebSocket, queue: SubscriberQueue) -> None:
     """Ignore what the client sends, and notice when it leaves."""
-    with contextlib.suppress(SocketClosed):
+    with contextlib.suppress(websocket.SocketClosed):
         while True:
             await socket.receive()
     queue.close()

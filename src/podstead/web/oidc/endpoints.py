@@ -22,23 +22,10 @@ from podstead.authn.credentials import (
     read_credential,
 )
 from podstead.authn.resource_tokens import AccessTokenVerifier, InvalidProof, ProofVerifier
+from podstead.core import errors
 from podstead.core.clock import Clock
-from podstead.core.errors import (
-    AccessDenied,
-    BadRequest,
-    BodyTooLarge,
-    NotAuthenticated,
-    UnsupportedMediaType,
-)
 from podstead.core.identity import Identity
-from podstead.idp import token_issuing
-from podstead.idp.client_metadata import (
-    UnreadableClient,
-    UnusableMetadata,
-    authenticates,
-    presented_client,
-    registered_metadata,
-)
+from podstead.idp import client_metadata, token_issuing
 from podstead.idp.clients import ClientDirectory, ClientUnavailable
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.oauth.messages import OAuthAnswer, refused, unavailable, unknown_client
@@ -136,7 +123,7 @@ class ProtocolEndpoints:
         """``POST /idp/token`` (A-62 to A-68). Raises RateLimited, ServerTrouble."""
         try:
             form = await read_form(request)
-        except (BadRequest, BodyTooLarge) as error:
+        except (errors.BadRequest, errors.BodyTooLarge) as error:
             return oauth_json_response(refused("invalid_request", str(error)))
         try:
             jkt = await self.proven_key(request, token_issuing.TOKEN_PATH)
@@ -158,7 +145,7 @@ class ProtocolEndpoints:
         try:
             form, client = await self._form_and_client(request)
             text = only(form, "token")
-        except (BadRequest, BodyTooLarge) as error:
+        except (errors.BadRequest, errors.BodyTooLarge) as error:
             return oauth_json_response(refused("invalid_request", str(error)))
         except ClientUnavailable as error:
             return oauth_json_response(unavailable(error.retry_after_s))
@@ -174,7 +161,7 @@ class ProtocolEndpoints:
         try:
             form, client = await self._form_and_client(request)
             text = only(form, "token")
-        except (BadRequest, BodyTooLarge) as error:
+        except (errors.BadRequest, errors.BodyTooLarge) as error:
             return oauth_json_response(refused("invalid_request", str(error)))
         except ClientUnavailable as error:
             return oauth_json_response(unavailable(error.retry_after_s))
@@ -202,10 +189,10 @@ class ProtocolEndpoints:
             registered = await self._clients.register(
                 sent, network=network_key(request.client_address)
             )
-        except UnusableMetadata as error:
+        except client_metadata.UnusableMetadata as error:
             return oauth_json_response(refused(error.error, str(error)))
         client = registered.client
-        body = registered_metadata(client)
+        body = client_metadata.registered_metadata(client)
         if registered.secret is not None:
             body |= {
                 "client_secret": registered.secret,
@@ -230,11 +217,11 @@ class ProtocolEndpoints:
         if isinstance(credential, UnverifiedBearer):
             client = await self._clients.managed(client_id, credential.token)
         if client is None:
-            raise NotAuthenticated("Invalid token", invalid=True, scheme="Bearer")
+            raise errors.NotAuthenticated("Invalid token", invalid=True, scheme="Bearer")
         if request.method == "DELETE":
             await self._clients.remove(client_id)
             return empty_response(204, NO_STORE)
-        body = registered_metadata(client) | {
+        body = client_metadata.registered_metadata(client) | {
             "registration_client_uri": self._registration_uri(client)
         }
         return oauth_json_response(OAuthAnswer(200, body))
@@ -261,13 +248,13 @@ class ProtocolEndpoints:
         """The form, and the client that has authenticated with it."""
         form = await read_form(request)
         try:
-            presented = presented_client(form, _authorization(request))
-        except UnreadableClient:
+            presented = client_metadata.presented_client(form, _authorization(request))
+        except client_metadata.UnreadableClient:
             return form, None
         if presented is None:
             return form, None
         client = await self._tokens.client(presented.client_id)
-        if client is None or not authenticates(client, presented):
+        if client is None or not client_metadata.authenticates(client, presented):
             return form, None
         return form, client
 
@@ -287,12 +274,12 @@ class ProtocolEndpoints:
     async def _json(self, request: Request) -> Json:
         content_type = request.fields.get(b"content-type") or ""
         if content_type.partition(";")[0].strip().lower() != "application/json":
-            raise UnsupportedMediaType("Send the metadata as application/json")
+            raise errors.UnsupportedMediaType("Send the metadata as application/json")
         content = await request.body.read(limit_bytes=MAX_JSON_BYTES)
         try:
             return read_object(content)
         except InvalidJose as error:
-            raise UnusableMetadata("The metadata must be a JSON object") from error
+            raise client_metadata.UnusableMetadata("The metadata must be a JSON object") from error
 
     def _registration_uri(self, client: Client) -> str:
         return f"{self._issuer}{token_issuing.REGISTRATION_PATH}/{client.client_id}"
@@ -301,7 +288,7 @@ class ProtocolEndpoints:
 def _authorization(request: Request) -> str | None:
     fields = request.fields.authorization
     if len(fields) > 1:
-        raise BadRequest("Send only one Authorization header")
+        raise errors.BadRequest("Send only one Authorization header")
     return fields[0].decode("latin-1") if fields else None
 
 
@@ -323,16 +310,16 @@ class UserinfoEndpoint:
         """
         credential = read_credential(request.fields.authorization, request.fields.proofs)
         if credential is None or isinstance(credential, OtherCredential):
-            raise NotAuthenticated
+            raise errors.NotAuthenticated
         try:
             issuer = await self._issuer_of(request, credential)
-        except NotAuthenticated as error:
+        except errors.NotAuthenticated as error:
             if not error.lacks_nonce:
                 await self.invalid_credentials.count(request.client_address)
             raise
         answer = await self.status.userinfo(credential.token, issuer)
         if answer is None:
-            raise AccessDenied("The token does not give access to this endpoint")
+            raise errors.AccessDenied("The token does not give access to this endpoint")
         return oauth_json_response(OAuthAnswer(200, answer))
 
     async def _issuer_of(
@@ -365,7 +352,7 @@ class UserinfoEndpoint:
         token comes without one (RFC 9449 section 7). Raises NotAuthenticated, Overloaded."""
         if isinstance(credential, UnverifiedBearer):
             if claims.thumbprint is not None:
-                raise NotAuthenticated(
+                raise errors.NotAuthenticated(
                     "The token is bound to a key: send it as DPoP", invalid=True, scheme="Bearer"
                 )
             return
@@ -376,6 +363,6 @@ class UserinfoEndpoint:
                 raise InvalidProof("The token is bound to another key")
             await self.proofs.use(proof)
         except InvalidProof as refusal:
-            raise NotAuthenticated(
+            raise errors.NotAuthenticated(
                 str(refusal), invalid=True, scheme="DPoP", error=refusal.error
             ) from refusal

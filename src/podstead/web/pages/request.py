@@ -14,16 +14,9 @@ from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, Operation, RequestBody
 from podstead.idp.audit import RequestSource
 from podstead.resources.outcome import ResourceRequest
+from podstead.web import forms
 from podstead.web.browsers import check_form_token
 from podstead.web.codes import WebCodes
-from podstead.web.forms import (
-    MAX_FORM_BYTES,
-    Fields,
-    FormSubmission,
-    only,
-    read_query,
-    read_submission,
-)
 from podstead.web.limits import address_key
 from podstead.web.pages.addresses import PROVIDER, again_url, local_address, target_of
 from podstead.web.pages.cookies import Notice
@@ -257,30 +250,30 @@ class PageRequest:
         return unquote(segments[index])
 
     @property
-    def query(self) -> Fields:
+    def query(self) -> forms.Fields:
         """The fields of the query. Raises BadRequest."""
-        return read_query(self.request)
+        return forms.read_query(self.request)
 
     def query_text(self, name: str) -> str:
         """A field of the query, empty if it is missing. Raises BadRequest."""
-        return only(self.query, name) or ""
+        return forms.only(self.query, name) or ""
 
     @property
     def back(self) -> str | None:
         """The page whose form this request comes from, if it names one. Raises BadRequest."""
-        return local_address(only(self.query, "next"))
+        return local_address(forms.only(self.query, "next"))
 
     # What was sent
 
-    async def form(self, *, max_bytes: int = MAX_FORM_BYTES) -> FormSubmission:
+    async def form(self, *, max_bytes: int = forms.MAX_FORM_BYTES) -> forms.FormSubmission:
         """A small form or JSON object, whose token has been checked. Raises WrongFormToken, and
         what :func:`read_submission` raises."""
-        sent = await read_submission(self.request, max_bytes=max_bytes)
+        sent = await forms.read_submission(self.request, max_bytes=max_bytes)
         token = sent.fields.get("csrf_token")
         self.check_token(token if isinstance(token, str) else None)
         return sent
 
-    async def submission(self) -> FormSubmission:
+    async def submission(self) -> forms.FormSubmission:
         """The same of a person who is signed in to an account. Raises NotAuthenticated,
         WrongFormToken, and what :func:`read_submission` raises."""
         self.owner()

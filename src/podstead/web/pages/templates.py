@@ -104,12 +104,7 @@ PAGE_POLICY = (
 def load_templates() -> Environment:
     """Read every template, so that no page depends on the files of the package later."""
     # Commands import this module, too, and render no page.
-    from jinja2 import (  # noqa: PLC0415
-        DictLoader,
-        Environment,
-        StrictUndefined,
-        select_autoescape,
-    )
+    from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape  # noqa: PLC0415
 
     environment = Environment(
         loader=DictLoader(dict(_all_templates())),

@@ -13,30 +13,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import BadRequest, NotFound, PodsteadError
-from podstead.idp import sign_in
+from podstead.idp import records, sign_in
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration.service import LinkUsed, OneTimeLinks
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.mail_queue import MailQueue, MailSubject
 from podstead.idp.passwords import UnusablePassword, check_password, is_common
-from podstead.idp.records import (
-    MAX_EMAIL_CHARACTERS,
-    Account,
-    EmailTaken,
-    OneTimeLink,
-    UnusableEmail,
-    name_key,
-)
 from podstead.idp.sessions import Sessions
 from podstead.idp.sign_in_methods import SecondStep
-from podstead.pods.names import (
-    MAX_NAME_CHARACTERS,
-    NAME_PATTERN,
-    PodNameTaken,
-    UnusablePodName,
-    check_name,
-)
+from podstead.pods import names
 from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
@@ -54,10 +40,10 @@ from podstead.web.routes import route
 from podstead.web.sign_in.browser_sign_in import PASSWORD, PasswordRecovery
 
 _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
-    UnusablePodName: "username",
-    PodNameTaken: "username",
-    UnusableEmail: "email",
-    EmailTaken: "email",
+    names.UnusablePodName: "username",
+    names.PodNameTaken: "username",
+    records.UnusableEmail: "email",
+    records.EmailTaken: "email",
     UnusablePassword: "password",
     PasswordsDiffer: "confirm",
 }
@@ -103,7 +89,7 @@ class LinkPage:
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _account(self, link: Versioned[OneTimeLink]) -> Account | None:
+    async def _account(self, link: Versioned[records.OneTimeLink]) -> records.Account | None:
         """The account that the link lets a person in to, ``None`` if it creates one. Raises
         LinkUsed if that account is gone or disabled."""
         if link.value.account_id is None:
@@ -116,13 +102,13 @@ class LinkPage:
     async def _use(
         self,
         page: PageRequest,
-        link: Versioned[OneTimeLink],
-        account: Account | None,
+        link: Versioned[records.OneTimeLink],
+        account: records.Account | None,
         sent: FormSubmission,
-    ) -> Account:
+    ) -> records.Account:
         """Raises the errors in ``_FIELDS``, and LinkUsedMeanwhile."""
         source = page.source
-        name = None if account is not None else check_name(sent.text("username"))
+        name = None if account is not None else names.check_name(sent.text("username"))
         password = check_password(sent.text("password"))
         if sent.text("confirm") != password:
             raise PasswordsDiffer
@@ -146,7 +132,9 @@ class LinkPage:
         self.audit.note(AuditEvent.OPERATOR_PROMOTED, account_id=account_id)
         return created.account
 
-    async def _signed_in(self, page: PageRequest, account: Account, password: str) -> Response:
+    async def _signed_in(
+        self, page: PageRequest, account: records.Account, password: str
+    ) -> Response:
         stored = await self.accounts.read(account.account_id)
         if stored is None:
             raise NotFound(WebCodes.ACCOUNT_DELETED_MEANWHILE)
@@ -173,7 +161,7 @@ class LinkPage:
     def _form(
         self,
         page: PageRequest,
-        account: Account | None,
+        account: records.Account | None,
         sent: FormSubmission,
         *,
         errors: Mapping[str, str] | None = None,
@@ -188,8 +176,8 @@ class LinkPage:
             errors=errors or {},
             username=sent.text("username"),
             email=sent.text("email"),
-            name_pattern=NAME_PATTERN,
-            max_name_characters=MAX_NAME_CHARACTERS,
+            name_pattern=names.NAME_PATTERN,
+            max_name_characters=names.MAX_NAME_CHARACTERS,
             pods_url=self.site.pods_url,
         )
 
@@ -224,7 +212,7 @@ class ForgotPage:
             raise NotFound(WebCodes.NO_SUCH_PAGE)
         sent = await page.form()
         login = sent.text("login").strip()
-        if not login or len(login) > MAX_EMAIL_CHARACTERS or not login.isprintable():
+        if not login or len(login) > records.MAX_EMAIL_CHARACTERS or not login.isprintable():
             raise BadRequest(WebCodes.LOGIN_MISSING)
         await take(
             self.records.store,
@@ -241,7 +229,7 @@ class ForgotPage:
         return self._page(page, sent=True)
 
     async def _is_within_limit(self, login: str) -> bool:
-        key = f"forgot-name:{secret_key(name_key(login))}"
+        key = f"forgot-name:{secret_key(records.name_key(login))}"
         wait_s = await self.records.take(key, capacity=REQUESTS_FOR_NAME_PER_HOUR, period_s=_HOUR_S)
         return wait_s is None
 
@@ -254,7 +242,7 @@ class ForgotPage:
             operator=self.site.registration.about,
             action=FORGOT,
             recoveries=self.recoveries,
-            max_characters=MAX_EMAIL_CHARACTERS,
+            max_characters=records.MAX_EMAIL_CHARACTERS,
         )
 
 

@@ -14,11 +14,7 @@ from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.sign_in.browser_sign_in import (
-    BrowserSignIn,
-    SecondFactorNeeded,
-    SignInForm,
-)
+from podstead.web.sign_in.browser_sign_in import BrowserSignIn, SecondFactorNeeded, SignInForm
 
 
 @dataclass(frozen=True, slots=True)

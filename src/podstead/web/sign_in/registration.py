@@ -23,13 +23,7 @@ from podstead.idp.grants import signing_in_consents
 from podstead.idp.passwords import UnusablePassword, check_password
 from podstead.idp.records import Account, EmailTaken, UnusableEmail
 from podstead.idp.token_issuing import AUTHORIZATION_PATH
-from podstead.pods.names import (
-    MAX_NAME_CHARACTERS,
-    NAME_PATTERN,
-    PodNameTaken,
-    UnusablePodName,
-    check_name,
-)
+from podstead.pods import names
 from podstead.storage.invitations import UnusableInvitation
 from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
@@ -56,8 +50,8 @@ def registration_path(uid: str | None) -> str:
 
 
 _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
-    UnusablePodName: "username",
-    PodNameTaken: "username",
+    names.UnusablePodName: "username",
+    names.PodNameTaken: "username",
     UnusableEmail: "email",
     EmailTaken: "email",
     UnusablePassword: "password",
@@ -141,7 +135,7 @@ class RegistrationPages:
         return await self._created(page, created, pending, sent.text("password"))
 
     async def _create(self, page: PageRequest, sent: FormSubmission) -> NewAccount:
-        username = check_name(sent.text("username"))
+        username = names.check_name(sent.text("username"))
         password = check_password(sent.text("password"))
         if sent.text("confirmPassword") != sent.text("password"):
             raise PasswordsDiffer
@@ -228,8 +222,8 @@ class RegistrationPages:
             form_targets=targets,
             errors=errors,
             username=sent.text("username"),
-            name_pattern=NAME_PATTERN,
-            max_name_characters=MAX_NAME_CHARACTERS,
+            name_pattern=names.NAME_PATTERN,
+            max_name_characters=names.MAX_NAME_CHARACTERS,
             email=sent.text("email"),
             client=None if pending is None else self._client_display(pending),
             consents=pending is not None and signing_in_consents(pending.interaction),

@@ -94,6 +94,10 @@ def check_small_bodies(check: CheckContext) -> Iterator[Finding]:
             yield Finding(
                 code, body.path, "Its body in the database is not what was stored", repair
             )
+        for state in check.records.damaged_former_states():
+            what = "The body of a former state is not what was stored"
+            repair = partial(check.repairs.drop_former, state)
+            yield Finding(Code.BODY_DAMAGED, state.path, what, repair)
     for path in check.records.orphan_small_bodies():
         yield Finding(
             Code.BODY_ORPHANED,

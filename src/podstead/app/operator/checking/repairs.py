@@ -29,6 +29,7 @@ from podstead.rdf.codecs import parse
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.resources.sharing.rules_index import RulesIndex
 from podstead.storage.files import sync_directory, write_private
+from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
 from podstead.storage.keys import KeyStorage
 from podstead.storage.open_body import whole_body
 from podstead.storage.record_store import RecordStore
@@ -142,7 +143,7 @@ class Repairs:
         without a body is deleted. ``blob`` is the damaged one, ``None`` for a small body."""
         found = await self._read(path)
         if found is None or await self._was_replaced(found, blob):
-            return False
+            return blob is not None and await self._drop_former_with(path, blob)
         await self._keep(found, code, kept)
         if found.kind is ResourceKind.ACL:
             done, what = await self._close(found), "Left only the owner with access by"
@@ -154,6 +155,19 @@ class Repairs:
             done, what = await self._delete(found), "Deleted"
         lost = "gone" if kept is None else f"damaged; what was left of it is in {self.aside.folder}"
         return done and f"{what} {path}: its body is {lost}. Restore it from a backup."
+
+    async def drop_former(self, state: FormerState) -> bool | str:
+        """Remove a former state whose body cannot be read."""
+        await self.records.commit([state.drop])
+        return f"Removed a former state of {state.path}: its body is gone or damaged."
+
+    async def _drop_former_with(self, path: ResourcePath, blob: BlobId) -> bool | str:
+        """The same for those of a resource that have this large body."""
+        root = storage_root(path) or ""
+        select = f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s AND blob = %s"  # noqa: S608
+        for row in await self.records.store.fetch(select, root, blob):
+            return await self.drop_former(former_state_of(row))
+        return False
 
     async def _was_replaced(self, found: Metadata, blob: BlobId | None) -> bool:
         """Whether somebody has stored another body since the damaged one was found."""

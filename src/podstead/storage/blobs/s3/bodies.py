@@ -20,22 +20,9 @@ from typing import Final, Self
 
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.media_types import is_passive
+from podstead.storage.blobs import files
 from podstead.storage.blobs.body_store import BODIES, UPLOADS, BodyMissing
-from podstead.storage.blobs.files import (
-    ReceivedFile,
-    copy_of,
-    digest_of,
-    named_by_content,
-    random_name_of,
-)
-from podstead.storage.blobs.s3.objects import (
-    MAX_PARTS,
-    PART_BYTES,
-    ListedObject,
-    Objects,
-    WentAstray,
-    in_parts,
-)
+from podstead.storage.blobs.s3 import objects
 from podstead.storage.blobs.s3.uploads import UploadParts
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.files import wait_for_end
@@ -78,7 +65,7 @@ _THREADS: Final = 8
 _COPIES_AT_ONCE: Final = 8
 _NAME_BYTES: Final = 16
 
-_MAX_ARRIVING_BYTES: Final = PART_BYTES * MAX_PARTS
+_MAX_ARRIVING_BYTES: Final = objects.PART_BYTES * objects.MAX_PARTS
 """Larger bodies need larger parts, so they are stored once their size is known."""
 
 _MAX_TYPE_CHARACTERS: Final = 256
@@ -94,7 +81,7 @@ class S3Bodies:
     removal_delay_s: Final = 600.0
 
     def __init__(
-        self, objects: Objects, records: RecordStore, *, directory: Path, space: DiskSpace
+        self, objects: objects.Objects, records: RecordStore, *, directory: Path, space: DiskSpace
     ) -> None:
         """``directory`` is on a disk of this machine and gets what is being received."""
         self._objects = objects
@@ -125,10 +112,10 @@ class S3Bodies:
         key, found_bytes = await _present(self._objects, blob)
         if found_bytes != size_bytes:
             raise StorageError("A large body is damaged")
-        return S3Body(self._objects, key, digest_of(blob), size_bytes)
+        return S3Body(self._objects, key, files.digest_of(blob), size_bytes)
 
     def name_copy(self, blob: BlobId) -> BlobId:
-        return copy_of(blob, secrets.token_hex(_NAME_BYTES))
+        return files.copy_of(blob, secrets.token_hex(_NAME_BYTES))
 
     async def copy(self, copies: Iterable[tuple[BlobId, BlobId]]) -> None:
         turns = asyncio.Semaphore(_COPIES_AT_ONCE)
@@ -153,15 +140,15 @@ class S3Bodies:
     async def remove_drafts(self, *, before_ms: int) -> None:
         """There are none: the system removes the files when the process ends."""
 
-    def _new_file(self) -> ReceivedFile:
+    def _new_file(self) -> files.ReceivedFile:
         path = self._directory / secrets.token_hex(_NAME_BYTES)
-        return ReceivedFile(path, self._executor, self._space)
+        return files.ReceivedFile(path, self._executor, self._space)
 
 
 def key_of(blob: BlobId) -> str:
     """The name of the object of a blob: without its hash, which is not known when the first parts
     are stored."""
-    return f"{BODIES}/{random_name_of(blob)}"
+    return f"{BODIES}/{files.random_name_of(blob)}"
 
 
 def _may_be_read_there(content_type: str) -> bool:
@@ -182,7 +169,7 @@ def object_names_of(blob: BlobId) -> list[str]:
     return list(dict.fromkeys((key_of(blob), f"{BODIES}/{blob}")))
 
 
-async def find_object(objects: Objects, blob: BlobId) -> tuple[str, int] | None:
+async def find_object(objects: objects.Objects, blob: BlobId) -> tuple[str, int] | None:
     """The name of the object of a blob, and its size in bytes. Raises StorageError."""
     for key in object_names_of(blob):
         size_bytes = await objects.size(key)
@@ -191,7 +178,7 @@ async def find_object(objects: Objects, blob: BlobId) -> tuple[str, int] | None:
     return None
 
 
-async def _present(objects: Objects, blob: BlobId) -> tuple[str, int]:
+async def _present(objects: objects.Objects, blob: BlobId) -> tuple[str, int]:
     found = await find_object(objects, blob)
     if found is None:
         raise BodyMissing("A large body is missing")
@@ -206,7 +193,9 @@ class S3Draft:
     memory. There is no object before :meth:`publish`, when its record has been written.
     """
 
-    def __init__(self, objects: Objects, file: ReceivedFile, content_type: str | None) -> None:
+    def __init__(
+        self, objects: objects.Objects, file: files.ReceivedFile, content_type: str | None
+    ) -> None:
         self._objects = objects
         self._file = file
         self._content_type = content_type
@@ -220,7 +209,7 @@ class S3Draft:
 
     @property
     def blob(self) -> BlobId:
-        return named_by_content(self._name, self._file.sha256)
+        return files.named_by_content(self._name, self._file.sha256)
 
     async def __aenter__(self) -> Self:
         await self._file.create(nameless=True)
@@ -240,7 +229,7 @@ class S3Draft:
     async def append(self, piece: bytes) -> None:
         await self._file.append(piece)
         self._arrival.advance(self._file.written_bytes)
-        if self._storing is None and in_parts(self._file.written_bytes):
+        if self._storing is None and objects.in_parts(self._file.written_bytes):
             self._storing = asyncio.create_task(
                 self._objects.put_arriving(
                     self._key, self._file.read, self._arrival.wait, self._content_type
@@ -257,7 +246,7 @@ class S3Draft:
             self._arrival.complete()
             try:
                 await self._storing
-            except WentAstray:
+            except objects.WentAstray:
                 pass  # S3 can be reached again
             except (StorageError, Overloaded):
                 if self._arrival.was_complete:
@@ -284,7 +273,9 @@ class S3Draft:
 class S3Body(StreamedBody):
     """An OpenBody in an object (:class:`~podstead.storage.open_body.AddressedBody`)."""
 
-    def __init__(self, objects: Objects, key: str, sha256: str | None, size_bytes: int) -> None:
+    def __init__(
+        self, objects: objects.Objects, key: str, sha256: str | None, size_bytes: int
+    ) -> None:
         """``sha256`` is in hexadecimal, ``None`` if it is not known."""
         self.size_bytes = size_bytes
         self._objects = objects
@@ -326,7 +317,7 @@ _STORED_AT_ONCE: Final = 2
 class ObjectBlobs:
     """Implements StoredBlobs (:mod:`podstead.storage.copying.bodies`)."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: objects.Objects) -> None:
         self._objects = objects
         self._turns = asyncio.Semaphore(_STORED_AT_ONCE)
 
@@ -341,7 +332,7 @@ class ObjectBlobs:
         async for piece in self._objects.read(found[0], 0, size_bytes):
             yield piece
 
-    async def listed(self) -> AsyncIterator[ListedObject]:
+    async def listed(self) -> AsyncIterator[objects.ListedObject]:
         """The objects of all bodies and parts of uploads. Raises StorageError."""
         for folder in (BODIES, UPLOADS):
             async for page in self._objects.pages(folder):
