@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -13,13 +12,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.client import Client, Pod, create_pod
+from tests.support.client import Pod, create_pod
+from tests.support.event_streams import Listener, subscribe
 from tests.support.server import ServerProcess, running_server
 from tests.support.webhook_receiver import running_receiver
 from tests.support.workers import clients_of_every_worker
 
-CONTEXT = "https://www.w3.org/ns/solid/notification/v1"
-JSON_LD = "application/ld+json"
 WORKERS = 2
 
 
@@ -33,46 +31,6 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
 @pytest.fixture
 def pod(server: ServerProcess) -> Pod:
     return create_pod(server)
-
-
-def subscribe(owner: Client, channel_type: str, topic: str, **members: str) -> dict[str, str]:
-    """A channel, as it is described; the topic is a URL."""
-    sent = {"@context": [CONTEXT], "type": channel_type, "topic": topic, **members}
-    answer = owner.request(
-        "POST",
-        f"/.notifications/{channel_type}/",
-        json.dumps(sent),
-        {"Content-Type": JSON_LD},
-    )
-    assert answer.status == 200, answer.text
-    described: dict[str, str] = json.loads(answer.body)
-    return described
-
-
-class Listener:
-    """A long response on a connection of its own."""
-
-    def __init__(self, server: ServerProcess, url: str) -> None:
-        self._connection = server.connect()
-        self._connection.request("GET", urlsplit(url).path)
-        self._response = self._connection.getresponse()
-        self.status = self._response.status
-
-    def lines(self) -> Iterator[str]:
-        """The lines that come, until the response ends."""
-        while line := self._response.readline():
-            yield line.decode().rstrip("\n")
-
-    def next_type(self) -> str:
-        """The type of the next message of an event stream."""
-        for line in self.lines():
-            if line.startswith("data: "):
-                return str(json.loads(line.removeprefix("data: "))["type"])
-        raise AssertionError("the stream has ended")
-
-    def close(self) -> None:
-        self._response.close()
-        self._connection.close()
 
 
 def test_a_server_that_stops_ends_every_stream(server: ServerProcess, pod: Pod) -> None:

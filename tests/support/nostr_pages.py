@@ -11,6 +11,7 @@ from tests.support.browser import Browser
 from tests.support.nostr import Change, Json, NostrKey, nostr, with_tag
 
 KEYS = "/idp/account/nostr"
+LOGIN = "/idp/nostr/login"
 SCRIPT = {
     "Accept": "application/json",
     "Content-Type": "application/json",
@@ -60,3 +61,12 @@ async def keys(browser: Browser) -> list[dict[str, Any]]:
     assert answer.status == 200, answer.text
     listed: list[dict[str, Any]] = answer.json()["keys"]
     return listed
+
+
+async def log_in(
+    browser: Browser, clock: Clock, key: NostrKey, *changes: Change, sent: object = None
+) -> Answer:
+    """Sign in without an application."""
+    event = await signed(browser, clock, key, *changes, purpose="sign-in")
+    body = None if sent is None else json.dumps(sent).encode()
+    return await browser.ask("POST", LOGIN, headers=SCRIPT | nostr(event), body=body)

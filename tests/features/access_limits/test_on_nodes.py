@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 import pytest
 
 from podstead.features.access_limits.enforcement import client_key
-from tests.serving.test_channels import Listener, subscribe
 from tests.support.client import Client
 from tests.support.cluster import ClusterNode
 from tests.support.commands import invoke
+from tests.support.event_streams import Listener, subscribe
 from tests.support.nodes import running_nodes
 from tests.support.people import Account, Person, create_account
 

@@ -40,11 +40,10 @@ from tests.support.nostr import (
     with_tag,
     without_tag,
 )
-from tests.support.nostr_pages import SCRIPT, challenge, link, signed
+from tests.support.nostr_pages import LOGIN, SCRIPT, challenge, link, log_in, signed
 from tests.support.signing import decoded
 
 NewBrowser = Callable[[], Browser]
-LOGIN = "/idp/nostr/login"
 NO_ACCOUNT = (
     "No account here has this key. If you have an account, sign in to it in another way, and link "
     "the key there"
@@ -107,15 +106,6 @@ async def _allow(browser: Browser, token: str, named: str) -> Answer:
     body = json.dumps({"key": named}).encode()
     headers = SCRIPT | {"X-CSRF-Token": token}
     return await browser.ask("POST", "/idp/account/profile-keys", headers=headers, body=body)
-
-
-async def log_in(
-    browser: Browser, clock: FakeClock, key: NostrKey, *changes: Change, sent: object = None
-) -> Answer:
-    """Sign in without an application."""
-    event = await signed(browser, clock, key, *changes, purpose="sign-in")
-    body = None if sent is None else json.dumps(sent).encode()
-    return await browser.ask("POST", LOGIN, headers=SCRIPT | nostr(event), body=body)
 
 
 async def log_in_to(

@@ -20,14 +20,13 @@ from podstead.idp.passwords import COMMON_PASSWORDS, MIN_CHARACTERS, PasswordChe
 from podstead.idp.sign_in import MARK_S
 from podstead.storage.record_store import RecordStore
 from podstead.web.pages.addresses import SECURITY
-from tests.features.nostr.test_sign_in import log_in
 from tests.support.application import BASE, Server, Start, password_of, running
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
 from tests.support.idp_pages import csrf_token, sign_in, whole_account
 from tests.support.nostr import NostrKey
-from tests.support.nostr_pages import link
+from tests.support.nostr_pages import link, log_in
 from tests.support.passkeys import SCRIPT, SoftAuthenticator, listed, register
 from tests.support.passkeys import log_in as log_in_by_passkey
 from tests.support.passkeys import register as add_passkey

@@ -16,7 +16,13 @@ from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.mail_queue import MailQueue
 from podstead.notifications.channels import ChannelHandler, DeliveryFailures
 from podstead.storage.record_store import RecordStore
-from podstead.web.console.server import Finding, Health, MailHealth, SettingGroup, ShownSetting
+from podstead.web.console.server import (
+    FeatureFinding,
+    Health,
+    MailHealth,
+    SettingGroup,
+    ShownSetting,
+)
 
 _BAD: Final = (Severity.WARNING, Severity.PROBLEM)
 
@@ -58,7 +64,7 @@ class ServerHealth:
             slow=await self._slow.newest(),
             mail=await self._mail(),
             findings=[
-                Finding(each.check, each.detail, each.remedy, is_bad=each.severity in _BAD)
+                FeatureFinding(each.check, each.detail, each.remedy, is_bad=each.severity in _BAD)
                 for each in await self._features.findings()
             ],
         )

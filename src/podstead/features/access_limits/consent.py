@@ -105,7 +105,6 @@ class LimitConsent:
             chosen=None if present is None else present.limit,
             asked=self._asked(account, pending, folder),
             own_folder=folder,
-            now_s=self.limits.records.now_s(),
         )
 
     async def records(
@@ -125,7 +124,6 @@ class LimitConsent:
             asked=asked,
             own_folder=folder,
             present=None if present is None else present.limit,
-            now_s=self.limits.records.now_s(),
         )
         limit = replace(limit, paused=present is not None and present.limit.paused)
         owner = Identity(account.web_id, AuthenticationMethod.SESSION, may_state_identity=True)
@@ -149,7 +147,6 @@ class LimitConsent:
             pod=f"/{account.pod}/",
             chosen=None,
             with_identity=True,
-            now_s=self.limits.records.now_s(),
         )
 
     async def credential_records(
@@ -157,7 +154,7 @@ class LimitConsent:
     ) -> Sequence[Record]:
         """The limit that was chosen for new client credentials or a new token. Raises
         BadRequest."""
-        limit = self.form.read(sent, pod=f"/{account.pod}/", now_s=self.limits.records.now_s())
+        limit = self.form.read(sent, pod=f"/{account.pod}/")
         if limit.is_everything:
             return ()
         return await self.limits.of_new_credential(credential, limit)
@@ -176,8 +173,6 @@ class LimitConsent:
             text = self._rendered(
                 "application.html",
                 described=None if limit is None else self.form.described(limit),
-                has_ended=limit is not None and limit.has_ended(self.limits.records.now_s()),
-                paused=limit is not None and limit.paused,
                 address=None if shown in tokens else f"{PAGE}/{key}",
                 csrf_token=person.csrf_token,
             )

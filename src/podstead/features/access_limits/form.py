@@ -34,8 +34,7 @@ from podstead.features.access_limits.limits import (
 )
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
-from podstead.storage.protocol import Store
-from podstead.storage.record_store import Versioned
+from podstead.storage.record_store import RecordStore, Versioned
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import formats
 from podstead.web.pages.templates import load_templates
@@ -66,7 +65,7 @@ class Node:
 class LimitForm:
     """Shows the fields of limits in one person's pod, and reads them."""
 
-    store: Store
+    records: RecordStore
     resources: ResourceService
     base_url: str
 
@@ -77,7 +76,7 @@ class LimitForm:
         while waiting and left > 0:
             container = waiting.pop(0)
             limit = min(_SHOWN_OF_ONE, left)
-            listed = await self.store.list_members(ResourcePath(container), limit=limit)
+            listed = await self.records.store.list_members(ResourcePath(container), limit=limit)
             paths = [each.path for each in listed if auxiliary_kind(each.path) is None]
             below[container] = list(paths)
             left -= len(paths)
@@ -111,7 +110,7 @@ class LimitForm:
             number += 1
 
     async def _is_there(self, path: str) -> bool:
-        found = await self.store.read_metadata((ResourcePath(path),))
+        found = await self.records.store.read_metadata((ResourcePath(path),))
         return found[ResourcePath(path)] is not None
 
     async def fields(
@@ -123,7 +122,6 @@ class LimitForm:
         asked: Limit | None = None,
         own_folder: str | None = None,
         with_identity: bool = False,
-        now_s: int,
     ) -> Markup:
         """The fields of the form with the id ``form``. ``chosen`` is the present limit, ``None``
         for everything; ``asked`` is what the application asks for. The page of consent has the box
@@ -141,7 +139,7 @@ class LimitForm:
             for each in current.places
             if each.rules or each.actions != common
         }
-        ends_s = current.ends_s
+        ends_s, now_s = current.ends_s, self.records.now_s()
         is_new = own_folder is not None and not await self._is_there(own_folder)
         new_folder = own_folder if is_new else None
         text = (
@@ -191,6 +189,7 @@ class LimitForm:
             "until": None if limit.ends_s is None else formats.date_text((limit.ends_s - 1) * 1000),
             "everything": _is_whole(limit),
             "paused": limit.paused,
+            "ended": limit.has_ended(self.records.now_s()),
         }
 
     def read(
@@ -201,10 +200,10 @@ class LimitForm:
         asked: Limit | None = None,
         own_folder: str | None = None,
         present: Limit | None = None,
-        now_s: int,
     ) -> Limit:
         """The limit that was chosen in place of the present one. Without a choice it is what was
         asked for, or everything. Raises BadRequest."""
+        now_s = self.records.now_s()
         ends_s = _end(sent, now_s, None if present is None else present.ends_s)
         identity = sent.ticked(IDENTITY_SCOPE)
         access = sent.text("access") or ("all" if asked is None else "asked")

@@ -84,7 +84,7 @@ class ApplicationPages:
     async def get(self, page: PageRequest) -> Response:
         """The page of one application; with ``path`` and ``mode``, the question whether it may do
         this. Raises NotAuthenticated, NotFound, StorageError."""
-        found, now_s = await self._find(page), self.limits.records.now_s()
+        found = await self._find(page)
         limit, asked = found.limit, _question(page)
         folder = await self._folder(found)
         return self.renderer.page(
@@ -94,15 +94,12 @@ class ApplicationPages:
             action=f"{PAGE}/{page.segment}",
             question=None if limit is None else asked,
             described=self.form.described(limit or everything(found.pod)),
-            paused=limit is not None and limit.paused,
-            ended=limit is not None and limit.has_ended(now_s),
             fields=await self.form.fields(
                 form="limit",
                 pod=found.pod,
                 chosen=limit,
                 own_folder=folder,
                 with_identity=True,
-                now_s=now_s,
             ),
         )
 
@@ -131,7 +128,6 @@ class ApplicationPages:
                     pod=found.pod,
                     own_folder=folder,
                     present=found.limit,
-                    now_s=self.limits.records.now_s(),
                 )
                 made = await self.form.make_folder(read, folder, person.identity)
 
@@ -236,9 +232,7 @@ class OtherProvidersPage:
                 (each.client, self.form.described(each.limit), quote(each.client, safe=""))
                 for each in rules
             ],
-            fields=await self.form.fields(
-                form="limit", pod=pod, chosen=chosen, now_s=self.limits.records.now_s()
-            ),
+            fields=await self.form.fields(form="limit", pod=pod, chosen=chosen),
         )
 
     @route(PAGE, "POST")
@@ -255,8 +249,7 @@ class OtherProvidersPage:
         present = next((each.limit for each in before if each.client == client), None)
         rules = [each for each in before if each.client != client]
         if sent.text("do") != "remove":
-            now_s = self.limits.records.now_s()
-            limit = self.form.read(sent, pod=pod, present=present, now_s=now_s)
+            limit = self.form.read(sent, pod=pod, present=present)
             rules.append(ClientRule(client, limit))
         if len(rules) > MAX_CLIENTS:
             raise BadRequest(LimitCodes.TOO_MANY)

@@ -38,7 +38,7 @@ class AccessLimitsInWorker(WorkerFeature):
         from podstead.features.access_limits.form import LimitForm
 
         services = self._services
-        return LimitForm(services.store, services.resources, services.base_url)
+        return LimitForm(services.records, services.resources, services.base_url)
 
     @cached_property
     def pages(self) -> Sequence[object]:  # type: ignore[override]

@@ -29,7 +29,7 @@ def accepts_signed_events(base_url: str) -> bool:
     return base_url.startswith("https:") or is_loopback_url(base_url)
 
 
-async def verify_signature(public_key: bytes, message: bytes, signature: bytes) -> bool:
+async def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
     """As :func:`schnorr.verify`, in a thread if it takes long."""
     if schnorr.IS_NATIVE:
         return schnorr.verify(public_key, message, signature)
@@ -41,9 +41,7 @@ class NostrInWorker(WorkerFeature):
 
     def __init__(self, services: Services) -> None:
         self.services = services
-        self.uses = EventVerifier(
-            used=services.store, clock=services.clock, verify=verify_signature
-        )
+        self.uses = EventVerifier(used=services.store, clock=services.clock, verify=verify)
 
     @property
     def linked(self) -> LinkedKeys | None:

@@ -183,7 +183,7 @@ class MailHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FeatureFinding:
     """What a feature says about its health, in English; ``remedy`` may be empty."""
 
     check: str
@@ -211,7 +211,7 @@ class Health:
     slow: Sequence[audit_log.SlowRequest]
     mail: MailHealth | None
     """``None`` if the server sends no mail."""
-    findings: Sequence[Finding]
+    findings: Sequence[FeatureFinding]
     """Those of the features."""
 
     @property
