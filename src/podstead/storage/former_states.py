@@ -118,7 +118,7 @@ class DroppedFormer(NamedTuple):
     at_ms: int
 
 
-Change = FormerRow | MovedFormer | DroppedFormer
+FormerChange = FormerRow | MovedFormer | DroppedFormer
 
 
 class KeptStates:
@@ -213,7 +213,7 @@ BATCH_OF_ROOT: Final = f"SELECT {FORMER_STATE} FROM former_states WHERE root = %
 
 
 def former_statements(
-    changes: Iterable[Change], *, bodies_have_root: bool
+    changes: Iterable[FormerChange], *, bodies_have_root: bool
 ) -> Iterator[tuple[str, Row]]:
     """The statements for the changes, each with its values. They come before those for bodies.
 

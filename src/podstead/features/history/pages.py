@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container, parent_container, parse_path
-from podstead.features.history.trash import Item, Trash
+from podstead.features.history.trash import DeletedItem, Trash
 from podstead.web.account.home import AgentNames, ChosenPod, agent_text, chosen_pod
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import PREFIX, files_url, shown_name
@@ -115,7 +115,7 @@ class TrashPage:
         raise BadRequest(WebCodes.FORM_MALFORMED)
 
     def _shown(
-        self, item: Item, page: PageRequest, pod: ChosenPod, names: Mapping[str, str]
+        self, item: DeletedItem, page: PageRequest, pod: ChosenPod, names: Mapping[str, str]
     ) -> ShownItem:
         viewer, base_url = page.identity, self.site.base_url
         state = item.state

@@ -60,7 +60,7 @@ class TrashCodes(ErrorCode):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class DeletedItem:
     """Something in the trash. Who deleted it, and by which application, is known to those with
     Control, and to the agent itself."""
 
@@ -87,7 +87,7 @@ class Trash:
 
     async def items(
         self, agent: Identity | None, origin: str | None, place: ResourcePath, root: ResourcePath
-    ) -> AsyncIterator[Item]:
+    ) -> AsyncIterator[DeletedItem]:
         """What was deleted at or below a place, the newest first. Raises StorageError."""
         condition = "deleted = 1 AND path >= %s AND path < %s ORDER BY ended_ms DESC, path LIMIT %s"
         states = await self.past.select(root, condition, place, end_of(place), MAX_LISTED)
@@ -97,12 +97,14 @@ class Trash:
             if await self.past.may(agent, origin, state, Mode.READ):
                 yield await self._item(agent, origin, state)
 
-    async def _item(self, agent: Identity | None, origin: str | None, state: FormerState) -> Item:
+    async def _item(
+        self, agent: Identity | None, origin: str | None, state: FormerState
+    ) -> DeletedItem:
         is_own = agent is not None and state.agent == agent.iri
         if is_own:
-            return Item(state, shows_agent=True)
+            return DeletedItem(state, shows_agent=True)
         grant, _ = await self.past.gate.current_grant(agent, origin, state.path)
-        return Item(state, shows_agent=grant.allows(Mode.CONTROL))
+        return DeletedItem(state, shows_agent=grant.allows(Mode.CONTROL))
 
     async def item(
         self, agent: Identity | None, origin: str | None, path: ResourcePath, version: str

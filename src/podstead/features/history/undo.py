@@ -49,7 +49,7 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class UndoableChange:
     """What the actor has done to one resource. ``before`` is its state before the first change,
     ``item`` is what was deleted, if it was; ``present`` is what is stored now. One in conflict
     cannot be undone."""
@@ -82,7 +82,7 @@ class Undo:
 
     async def changes(
         self, agent: Identity | None, root: ResourcePath, actor: Actor, since_ms: int
-    ) -> Sequence[Change]:
+    ) -> Sequence[UndoableChange]:
         """What the actor has changed in a storage since a time, as far as the agent may read it, by
         the paths. Raises StorageError."""
         condition = "ended_ms >= %s AND deleted < 2 ORDER BY path, modified_ms, version"
@@ -98,7 +98,7 @@ class Undo:
 
     async def _change(
         self, path: ResourcePath, states: Sequence[FormerState], actor: Actor
-    ) -> Change | None:
+    ) -> UndoableChange | None:
         """The change of one resource, whose states since the time are given in order."""
         first = next((n for n, each in enumerate(states) if actor.ended(each)), None)
         if first is None:
@@ -111,9 +111,11 @@ class Undo:
             fits = present is not None and present.version == last.ended_version
         else:
             fits = present is None
-        return Change(before, item, present, in_conflict=not (is_alone and fits))
+        return UndoableChange(before, item, present, in_conflict=not (is_alone and fits))
 
-    async def undo(self, agent: Identity | None, changes: Iterable[Change]) -> tuple[int, int]:
+    async def undo(
+        self, agent: Identity | None, changes: Iterable[UndoableChange]
+    ) -> tuple[int, int]:
         """Undo changes, each by itself; how many were undone, and how many were not, because they
         are in conflict or the agent may not. Raises ServerTrouble."""
         done = left = 0
@@ -128,7 +130,7 @@ class Undo:
                 done += 1
         return done, left
 
-    async def _undo(self, agent: Identity | None, change: Change) -> None:
+    async def _undo(self, agent: Identity | None, change: UndoableChange) -> None:
         present, before = change.present, change.before
         if change.item is not None:
             item = await self.trash.item(agent, None, change.path, change.item.version)

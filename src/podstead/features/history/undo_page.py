@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlencode
 
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.features.history.undo import Actor, Change, Undo
+from podstead.features.history.undo import Actor, Undo, UndoableChange
 from podstead.web.account.home import AgentNames, ChosenPod, agent_text, chosen_pod
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import PREFIX
@@ -31,7 +31,7 @@ add_notices(
 
 
 @dataclass(frozen=True, slots=True)
-class ShownChange:
+class ShownUndo:
     """A change as the page shows it."""
 
     name: str
@@ -56,7 +56,7 @@ class UndoPage:
         await self.undo.past.gate.require_control(page.identity, pod.root)
         actors = await self.undo.actors(pod.root)
         who, since = page.query_text("who"), page.query_text("since")
-        changes: Sequence[Change] | None = None
+        changes: Sequence[UndoableChange] | None = None
         if who and since:
             changes = await self._changes(page, pod, who, since)
         names = await self.names(pod.root, (each.agent for each in actors if each.agent))
@@ -91,7 +91,7 @@ class UndoPage:
 
     async def _changes(
         self, page: PageRequest, pod: ChosenPod, who: str, since: str
-    ) -> Sequence[Change]:
+    ) -> Sequence[UndoableChange]:
         """Raises BadRequest."""
         for actor in await self.undo.actors(pod.root):
             if _key(actor) == who:
@@ -120,8 +120,8 @@ def _begin(since: str) -> int:
     return int(day.timestamp()) * 1000
 
 
-def _shown(change: Change, pod: ChosenPod) -> ShownChange:
-    return ShownChange(
+def _shown(change: UndoableChange, pod: ChosenPod) -> ShownUndo:
+    return ShownUndo(
         name=unquote(change.path[len(pod.root) :]),
         is_container=is_container(change.path),
         was_deleted=change.item is not None,

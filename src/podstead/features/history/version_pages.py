@@ -50,7 +50,7 @@ add_notices(
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DifferenceLine:
     """A line of a comparison: the text before and after, ``None`` where there is none. Between
     lines that are not next to each other is one without both."""
 
@@ -152,7 +152,7 @@ class VersionPages:
     async def _version(self, page: PageRequest, path: ResourcePath, wanted: str) -> Version:
         return _of(await self.versions.of(page.identity, None, path), wanted)
 
-    async def _lines(self, before: Version, after: Version) -> Sequence[Line] | None:
+    async def _lines(self, before: Version, after: Version) -> Sequence[DifferenceLine] | None:
         """The lines of two texts; ``None`` if they are too long, or no texts."""
         texts = []
         for each in (before, after):
@@ -164,11 +164,11 @@ class VersionPages:
             texts.append(decoded.text.splitlines())
         if max(map(len, texts)) > MAX_LINES:
             return None
-        return await asyncio.to_thread(compared, *texts)
+        return await asyncio.to_thread(compared_lines, *texts)
 
     async def _statements(
         self, path: ResourcePath, before: Version, after: Version
-    ) -> Sequence[Line] | None:
+    ) -> Sequence[DifferenceLine] | None:
         """The statements that only one of two documents has."""
         found = []
         for each in (before, after):
@@ -184,7 +184,7 @@ class VersionPages:
                 return None
             found.append(set(written.decode("utf-8").splitlines()))
         removed, added = sorted(found[0] - found[1]), sorted(found[1] - found[0])
-        return [Line(*each, differs=True) for each in zip_longest(removed, added)]
+        return [DifferenceLine(*each, differs=True) for each in zip_longest(removed, added)]
 
     def _who(self, page: PageRequest, version: Version, names: Mapping[str, str]) -> str:
         if version.agent is None:
@@ -201,14 +201,14 @@ def _of(versions: Sequence[Version], wanted: str) -> Version:
     raise NotFound
 
 
-def compared(before: Sequence[str], after: Sequence[str]) -> list[Line]:
+def compared_lines(before: Sequence[str], after: Sequence[str]) -> list[DifferenceLine]:
     """Two texts line by line, with a few equal lines around each difference."""
-    lines: list[Line] = []
+    lines: list[DifferenceLine] = []
     matcher = SequenceMatcher(None, before, after)
     for group in matcher.get_grouped_opcodes(_NEAR):
         if lines:
-            lines.append(Line(None, None))
+            lines.append(DifferenceLine(None, None))
         for what, i1, i2, j1, j2 in group:
             pairs = zip_longest(before[i1:i2], after[j1:j2])
-            lines += [Line(*pair, differs=what != "equal") for pair in pairs]
+            lines += [DifferenceLine(*pair, differs=what != "equal") for pair in pairs]
     return lines

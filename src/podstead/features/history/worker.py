@@ -23,7 +23,7 @@ from podstead.features.history.keeping import DAY_MS, Keeper, Retention
 from podstead.features.history.memento import TIMEGATE, TIMEMAP, MementoEndpoint, Versions
 from podstead.features.history.pages import TRASH, TrashPage
 from podstead.features.history.past import Past
-from podstead.features.history.trash import Item, Trash
+from podstead.features.history.trash import DeletedItem, Trash
 from podstead.features.history.undo import Undo
 from podstead.features.history.undo_page import UndoPage
 from podstead.features.history.version_pages import VersionPages
@@ -109,7 +109,7 @@ class TrashEndpoint:
             raise BadRequest("There can be no such resource at the destination")
         return path
 
-    def _described(self, item: Item) -> Mapping[str, Any]:
+    def _described(self, item: DeletedItem) -> Mapping[str, Any]:
         state = item.state
         address = f"{self._base_url}{TRASH_API}{state.path}?version={state.version}"
         return {
