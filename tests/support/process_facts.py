@@ -49,7 +49,8 @@ def main() -> None:
         case "signal":
             os.kill(os.getpid(), signal.SIGTERM)
         case "wait":
-            signal.pause()
+            while True:  # a SIGINT that comes just before a wait is noticed only after it
+                time.sleep(1)
 
 
 def _descriptors() -> list[Path]:

@@ -548,7 +548,7 @@ async def test_an_operator_forbids_links(start: Start, clock: FakeClock) -> None
 
 
 async def test_a_pod_has_a_limited_number_of_links(
-    server: Server, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    server: Server, owner: Owner, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("podstead.features.links.sharing_links.MAX_LINKS", 2)
     await owner.link()
@@ -593,13 +593,14 @@ async def test_activity_names_a_link_also_after_it_has_ended(server: Server, own
 
 
 async def test_the_names_of_ended_links_are_limited(
-    server: Server, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    server: Server, owner: Owner, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("podstead.features.links.sharing_links.MAX_LINKS", 2)
     for name in ("first", "second", "third"):
         visitor = await visit(server, await owner.link(kind="edit", name=name))
         await visitor.upload((f"{name}.txt", b"new"))
         await owner.changes("end")
+        clock.advance(1)
     page = (await owner.browser.get("/.pages/activity")).text
     assert "“first”" not in page
     assert "“second”" in page
