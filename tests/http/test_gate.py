@@ -48,6 +48,10 @@ PUBLIC_SERVICES["/.probe/{key}"] = {"GET"}
 if "uploads" not in LEFT_OUT:
     PUBLIC_SERVICES["/.uploads/"] = {"POST"}
     PUBLIC_SERVICES["/.uploads/{upload}"] = {"HEAD", "PATCH", "DELETE", "POST"}
+if "history" not in LEFT_OUT:
+    PUBLIC_SERVICES["/.history/trash/{path...}"] = {"GET", "POST", "DELETE"}
+    for _service in ("timegate", "timemap", "version"):
+        PUBLIC_SERVICES[f"/.history/{_service}/{{path...}}"] = {"GET", "HEAD"}
 for _type in ("WebSocket", "EventSource", "StreamingHTTP"):
     _service = f"/.notifications/{_type}Channel2023/"
     PUBLIC_SERVICES[_service] = {"GET", "HEAD", "POST"}
@@ -55,7 +59,8 @@ for _type in ("WebSocket", "EventSource", "StreamingHTTP"):
     PUBLIC_SERVICES[f"{_service}{{key}}/messages"] = {"GET", "HEAD"}
 """All that may be asked without rights, beside the descriptions of storages. Notifications look at
 the right to read what they are about, and channels are for whoever has their unguessable URL.
-Uploads ask the gate about the PUT that they will become, and belong to their agent."""
+Uploads ask the gate about the PUT that they will become, and belong to their agent. The trash and
+former versions ask the gate about the resource that they are of."""
 
 PUBLIC_DESCRIPTION = {"GET", "HEAD"}
 METHODS = set(web_application._KNOWN_METHODS) - {"OPTIONS"}

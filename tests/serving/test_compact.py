@@ -30,7 +30,7 @@ LEFT = "00000000"
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
     with running_server(
-        ServerProcess(tmp_path / "root", (*GIT_OPTIONS, "--workers", "1"))
+        ServerProcess(tmp_path / "root", (*GIT_OPTIONS, "--workers", "1", "--keep-deleted", "0"))
     ) as running:
         yield running
 

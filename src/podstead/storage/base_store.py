@@ -400,8 +400,8 @@ class BaseStore(ABC):
     async def take_orphan_body(self, path: ResourcePath) -> bytes | None:
         return await self._step(partial(self._maintenance.take_orphan_body, path))
 
-    async def remove_garbage(self, *, now_ms: int) -> None:
-        await self._use().staging.sweep_garbage(now_ms=now_ms)
+    async def remove_garbage(self, *, now_ms: int) -> bool:
+        return await self._use().staging.sweep_garbage(now_ms=now_ms)
 
     async def remove_pod(self, removal: PodRemoval) -> bool:
         opened = self._use()

@@ -39,6 +39,10 @@ READING_VALID_S: Final = 0.2
 READING_VALID_BYTES: Final = 4 * 1024 * 1024
 """How much may be stored before the next reading: a fast disk can fill within one interval."""
 
+USELESS_FOR_S: Final = 600
+"""How long nothing dispensable is removed after a step that freed nothing: something else fills the
+disk, or removed files are still in use."""
+
 _EXHAUSTED_BYTES: Final = 1024 * 1024
 _PRIVATE_FILE: Final = 0o600
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -91,6 +95,7 @@ class DiskSpace:
         """Remove, in steps, what is only there while there is room. Raise StorageError,
         Overloaded."""
         self._making_room = asyncio.Lock()
+        self._is_useless_until_s = 0.0
         self._is_low = False
         self._read_again_s = 0.0
         self._new_bytes = 0
@@ -119,11 +124,21 @@ class DiskSpace:
             with suppress(StorageError, Overloaded):  # the disk is full still
                 if await self._has_room():
                     return
-                for remove in self.dispensable:
-                    async for _ in remove():
-                        if await self._has_room():
-                            return
+                if self._now_s() >= self._is_useless_until_s and await self._has_removed_enough():
+                    return
         self.check()
+
+    async def _has_removed_enough(self) -> bool:
+        free_bytes = self.free_bytes()
+        for remove in self.dispensable:
+            async for _ in remove():
+                if await self._has_room():
+                    return True
+                before_bytes, free_bytes = free_bytes, self.free_bytes()
+                if free_bytes <= before_bytes:
+                    self._is_useless_until_s = self._now_s() + USELESS_FOR_S
+                    return False
+        return False
 
     async def _has_room(self) -> bool:
         if self.give_back is not None:

@@ -327,9 +327,10 @@ class FormerStates(Protocol):
         """Open the body of a former state; ``None`` if it is no longer kept. Raises
         StorageError."""
 
-    async def remove_garbage(self, *, now_ms: int) -> None:
+    async def remove_garbage(self, *, now_ms: int) -> bool:
         """Remove the large bodies of removed states now, except those that are being read, instead
-        of at the next sweep. Raises StorageError, Overloaded."""
+        of at the next sweep; false if a backup is being made, which needs all of them. Raises
+        StorageError, Overloaded."""
 
 
 class RateCounters(Protocol):

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from podstead.config import Settings
+from podstead.features.history import keeping
 from podstead.storage import disk_space
 from podstead.storage.disk_space import DiskUsage
+from podstead.storage.layout import RootLayout
+from podstead.storage.removal_lock import removals_locked
 from tests.features.history.test_trash import delete, items, put
 from tests.support.application import BASE, Start
 
@@ -44,16 +47,33 @@ async def test_the_storage_with_most_former_states_makes_room_first(
 
 
 @pytest.mark.embedded
-async def test_what_stays_full_refuses_what_is_new(
+async def test_no_more_is_removed_where_that_frees_nothing(
     start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = await start()
+    for name in ("a", "b", "c"):
+        await put(server.alice, f"/alice/private/{name}", LARGE)
+        await delete(server.alice, f"/alice/private/{name}")
+    monkeypatch.setattr(keeping, "BATCH", 1)
+    monkeypatch.setattr(disk_space, "read_disk_usage", lambda _: DiskUsage(100_000 * MIB, MIB))
+    for _ in range(3):
+        answer = await server.alice.put("/alice/private/new", "n", "text/plain")
+        assert answer.status == 507
+    assert len(await items(server.alice)) == 2
+
+
+@pytest.mark.embedded
+async def test_nothing_is_removed_while_a_backup_keeps_all_files(
+    start: Start, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = await start()
     await put(server.alice, "/alice/private/a", LARGE)
     await delete(server.alice, "/alice/private/a")
     monkeypatch.setattr(disk_space, "read_disk_usage", lambda _: DiskUsage(100_000 * MIB, MIB))
-    answer = await server.alice.put("/alice/private/new", "n", "text/plain")
+    with removals_locked(RootLayout(settings.root).removal_lock):
+        answer = await server.alice.put("/alice/private/new", "n", "text/plain")
     assert answer.status == 507
-    assert await items(server.alice) == []
+    assert len(await items(server.alice)) == 1
 
 
 @pytest.mark.embedded

@@ -41,6 +41,8 @@ LOOK_AFTER_BYTES: Final = 16 * 1024 * 1024
 """After so much has been written to a storage, a worker looks whether there is room."""
 PAGE: Final = 500
 """How many states are looked at before other requests run."""
+MAX_DISK_STEPS: Final = 20
+"""How often one request that finds the disk full looks for the storage with most states."""
 BATCH: Final = 100
 """How many states one write removes."""
 
@@ -55,7 +57,8 @@ _OLDEST: Final = (
     " ORDER BY ended_ms, path, modified_ms, version LIMIT %s"
 )
 _LARGEST: Final = (
-    "SELECT root FROM former_states GROUP BY root ORDER BY sum(size_bytes) DESC, root LIMIT 1"
+    "SELECT root, sum(size_bytes) FROM former_states GROUP BY root"
+    " ORDER BY sum(size_bytes) DESC, root LIMIT 2"
 )
 _AFTER_ALL: Final = "\U0010ffff"
 
@@ -232,9 +235,18 @@ class Keeper:
     async def make_disk_room(self) -> AsyncIterator[None]:
         """Remove the oldest states, each time in the storage that has most of them, so that nobody
         pays for others. Raises StorageError, Overloaded."""
-        while found := await self._store.fetch(_LARGEST):
-            await self.drop(await self._oldest(found[0][0]))
-            yield
+        for _ in range(MAX_DISK_STEPS):
+            if not await self._store.remove_garbage(now_ms=self._records.now_ms()):
+                return
+            largest = await self._store.fetch(_LARGEST)
+            if not largest:
+                return
+            root, size_bytes = largest[0]
+            next_bytes = largest[1][1] if len(largest) > 1 else 0
+            while size_bytes >= next_bytes and (oldest := await self._oldest(root)):
+                await self.drop(oldest)
+                size_bytes -= sum(each.size_bytes for each in oldest)
+                yield
 
     async def _oldest(self, root: ResourcePath) -> list[FormerState]:
         return [former_state_of(row) for row in await self._store.fetch(_OLDEST, root, BATCH)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Final
 
@@ -22,6 +21,7 @@ from podstead.resources.uploads import DraftBody
 from podstead.storage.open_body import whole_body
 from podstead.web.account.home import AgentNames, agent_text
 from podstead.web.files.content import as_raw
+from podstead.web.files.editing import ComparedLine, compared
 from podstead.web.files.text import MAX_TEXT_BYTES, decode_text
 from podstead.web.pages.addresses import PREFIX, breadcrumb, files_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
@@ -34,10 +34,6 @@ from podstead.web.routes import REST, route
 VERSIONS: Final = f"{PREFIX}/versions"
 COMPARE: Final = f"{PREFIX}/compare"
 CONTENT: Final = f"{PREFIX}/version"
-MAX_LINES: Final = 4000
-"""Longer texts are not compared."""
-_NEAR: Final = 3
-"""How many equal lines are shown around each difference."""
 
 add_notices(
     Tone.DONE,
@@ -47,16 +43,6 @@ add_notices(
     Tone.PROBLEM,
     version_changed=N_("Somebody has changed the document in the meantime, so nothing was done."),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class DifferenceLine:
-    """A line of a comparison: the text before and after, ``None`` where there is none. Between
-    lines that are not next to each other is one without both."""
-
-    before: str | None
-    after: str | None
-    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +138,7 @@ class VersionPages:
     async def _version(self, page: PageRequest, path: ResourcePath, wanted: str) -> Version:
         return _of(await self.versions.of(page.identity, None, path), wanted)
 
-    async def _lines(self, before: Version, after: Version) -> Sequence[DifferenceLine] | None:
+    async def _lines(self, before: Version, after: Version) -> Sequence[ComparedLine] | None:
         """The lines of two texts; ``None`` if they are too long, or no texts."""
         texts = []
         for each in (before, after):
@@ -161,14 +147,12 @@ class VersionPages:
             decoded = decode_text(await whole_body(await self.versions.open(each)))
             if decoded is None:
                 return None
-            texts.append(decoded.text.splitlines())
-        if max(map(len, texts)) > MAX_LINES:
-            return None
-        return await asyncio.to_thread(compared_lines, *texts)
+            texts.append(decoded.text)
+        return await asyncio.to_thread(compared, *texts)
 
     async def _statements(
         self, path: ResourcePath, before: Version, after: Version
-    ) -> Sequence[DifferenceLine] | None:
+    ) -> Sequence[ComparedLine] | None:
         """The statements that only one of two documents has."""
         found = []
         for each in (before, after):
@@ -184,7 +168,7 @@ class VersionPages:
                 return None
             found.append(set(written.decode("utf-8").splitlines()))
         removed, added = sorted(found[0] - found[1]), sorted(found[1] - found[0])
-        return [DifferenceLine(*each, differs=True) for each in zip_longest(removed, added)]
+        return [ComparedLine(*each, differs=True) for each in zip_longest(removed, added)]
 
     def _who(self, page: PageRequest, version: Version, names: Mapping[str, str]) -> str:
         if version.agent is None:
@@ -199,16 +183,3 @@ def _of(versions: Sequence[Version], wanted: str) -> Version:
         if each.metadata.version == wanted:
             return each
     raise NotFound
-
-
-def compared_lines(before: Sequence[str], after: Sequence[str]) -> list[DifferenceLine]:
-    """Two texts line by line, with a few equal lines around each difference."""
-    lines: list[DifferenceLine] = []
-    matcher = SequenceMatcher(None, before, after)
-    for group in matcher.get_grouped_opcodes(_NEAR):
-        if lines:
-            lines.append(DifferenceLine(None, None))
-        for what, i1, i2, j1, j2 in group:
-            pairs = zip_longest(before[i1:i2], after[j1:j2])
-            lines += [DifferenceLine(*pair, differs=what != "equal") for pair in pairs]
-    return lines

@@ -265,20 +265,23 @@ class BodyStaging:
         await self._ledger.discard_unclaimed(staged_before_ms=unclaimed_ms)
         await self.sweep_garbage(now_ms=now_ms)
 
-    async def sweep_garbage(self, *, now_ms: int) -> None:
+    async def sweep_garbage(self, *, now_ms: int) -> bool:
         """Remove the blobs that nothing refers to, but none that is being read.
 
-        While a backup is made, all of them wait for the next sweep. Raises StorageError.
+        False while a backup is made: all of them wait for the next sweep. Raises StorageError.
         """
         before_ms = now_ms - GARBAGE_GRACE_MS if self._blobs.removal_delay_s else _ALWAYS_MS
         # Files first, then rows: after a crash in between, rows refer to missing files, which is
         # harmless, whereas files without a row would never be removed.
-        while blobs := await self._ledger.find_garbage(dropped_before_ms=before_ms):
+        while True:
+            blobs = await self._ledger.find_garbage(dropped_before_ms=before_ms)
             # Only now: a backup that begins after this has a moment at which they were garbage.
             async with self._removals_allowed() as is_allowed:
-                gone = await self._blobs.remove(blobs) if is_allowed else ()
+                if not is_allowed:
+                    return False
+                gone = await self._blobs.remove(blobs)
             if not gone:
-                return
+                return True
             await self._ledger.forget(gone)
 
     async def sweep_uploads(
