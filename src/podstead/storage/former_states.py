@@ -211,7 +211,7 @@ _INSERT_COPY: Final = tuple(
 """With the keys of bodies as they are, and with the root of the storage before them."""
 _MOVE: Final = (
     "UPDATE former_states SET root = %s, path = %s, created_ms = %s"
-    f" WHERE root = %s AND path = %s AND created_ms = %s AND deleted = {REPLACED}"
+    " WHERE root = %s AND path = %s AND created_ms = %s AND deleted = 0"
     " AND NOT EXISTS (SELECT 1 FROM former_states AS other WHERE other.root = %s"
     " AND other.path = %s AND other.modified_ms = former_states.modified_ms"
     " AND other.version = former_states.version)"
