@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -33,12 +34,26 @@ acts = st.tuples(
 batches = st.lists(st.lists(acts, min_size=1, max_size=4), max_size=6)
 
 
+class Present(NamedTuple):
+    version: Version
+    content: bytes
+    begun_ms: int
+    created_ms: int
+
+
+class Kept(NamedTuple):
+    begun_ms: int
+    content: bytes
+    created_ms: int
+    deleted: bool
+
+
 @dataclass
 class Model:
-    """What is stored, with its version, and what was."""
+    """What is stored, and what was."""
 
-    present: dict[str, tuple[Version, bytes]] = field(default_factory=dict)
-    former: dict[str, list[bytes]] = field(default_factory=lambda: {name: [] for name in NAMES})
+    present: dict[str, Present] = field(default_factory=dict)
+    former: dict[str, list[Kept]] = field(default_factory=lambda: {name: [] for name in NAMES})
     at_ms: int = NOW_MS
 
     async def write(self, store: Store, act: Act, kept: Sequence[FormerState]) -> Write | None:
@@ -51,30 +66,35 @@ class Model:
             mine = [each for each in kept if each.path == name]
             if not mine:
                 return None
-            self.former[name].pop(0)
+            self.former[name].remove(min(self.former[name]))
             return write(records=[mine[0].drop], at_ms=self.at_ms)
         if what == "put":
             body = await store.stage_body(content)
             made = write(put(name, body, creates=present is None), at_ms=self.at_ms)
-            self.present[name] = (made.version, content)
+            created_ms = self.at_ms if present is None else present.created_ms
+            self.present[name] = Present(made.version, content, self.at_ms, created_ms)
         elif present is None:
             return None
         elif what == "move":
             other = NAMES[1 - NAMES.index(name)]
             if other in self.present:
                 return None
-            stored = StoredBody(path(name), present[0], len(present[1]))
+            stored = StoredBody(path(name), present.version, len(present.content))
             made = write(put(other, stored), deletes=[name], at_ms=self.at_ms)
-            self.present[other] = (made.version, present[1])
+            new = Present(made.version, present.content, self.at_ms, self.at_ms)
+            self.present[other] = new
             del self.present[name]
-            self.former[other] += self.former[name]
-            self.former[name] = []
+            for each in tuple(self.former[name]):
+                if not each.deleted and each.created_ms == present.created_ms:
+                    self.former[name].remove(each)
+                    self.former[other].append(each._replace(created_ms=new.created_ms))
             return replace(made, keeps=keeps)
         else:
             made = write(deletes=[name], at_ms=self.at_ms)
             del self.present[name]
         if present is not None and keeps is not None:
-            self.former[name].append(present[1])
+            ended = Kept(present.begun_ms, present.content, present.created_ms, what == "delete")
+            self.former[name].append(ended)
         return replace(made, keeps=keeps)
 
 
@@ -111,7 +131,7 @@ async def compare(store: Store, drawn: Sequence[Sequence[Act]]) -> None:
                 body = await store.open_former(each)
                 assert body is not None
                 found.append(await bytes_of(body))
-            assert sorted(found) == sorted(model.former[name])
+            assert found == [each.content for each in sorted(model.former[name])]
         await store.sweep(now_ms=NOW_MS + 10**12)
 
 

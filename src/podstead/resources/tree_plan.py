@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest, Conflict, StorageError
-from podstead.core.identifiers import ResourcePath, description_of, subject_of
+from podstead.core.identifiers import ResourcePath, description_of, storage_root, subject_of
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.rdf.errors import UnknownContext
@@ -188,7 +188,8 @@ class TreePlanner:
         version: Version,
     ) -> None:
         copies: Mapping[ResourcePath, StagedBlob] = {}
-        if not transfer.moves:
+        # Of what leaves a storage, a former state may remain there, with the large body.
+        if not (transfer.moves and _stays_in_storage(transfer)):
             large = [each for each in state.resources if each.kind is not ResourceKind.ACL]
             copies = await self._staged_copies(large)
             builder.staged += copies.values()
@@ -381,6 +382,10 @@ def _destination_preconditions(transfer: TreeTransfer, state: TreeState) -> list
         metadata = state[path]
         found.append(Absent(path) if metadata is None else AtVersion(path, metadata.version))
     return found
+
+
+def _stays_in_storage(transfer: TreeTransfer) -> bool:
+    return storage_root(transfer.source) == storage_root(transfer.destination)
 
 
 def _put(transfer: TreeTransfer, state: TreeState, each: Metadata, content: _NewContent) -> Put:

@@ -195,7 +195,8 @@ class _PendingWrite:
         self.taken_blobs: list[BlobId] = []
         # The resources whose blobs other resources take over.
         self.moved_blobs: set[ResourcePath] = set()
-        # What the write moves, by its former path, and what it keeps of former states.
+        # What the write moves within a storage, by its former path, and what it keeps of former
+        # states.
         self.moved: dict[ResourcePath, ResourcePath] = {}
         self.kept = None if write.keeps is None else KeptStates(write, write.keeps)
         self.deleted = frozenset(write.deletes)
@@ -287,7 +288,7 @@ class _PendingWrite:
             raise InvalidWrite(f"{path}: an ACL names its subject, so it cannot be copied as it is")
         if source.size_bytes != body.size_bytes:
             raise InvalidWrite(f"{path}: the body at {body.path} has another size")
-        if body.path in self.deleted:
+        if body.path in self.deleted and storage_root(body.path) == storage_root(path):
             self.moved[body.path] = path
         if source.blob is None:
             stored = self.state.bodies.get(body.path)
@@ -316,6 +317,7 @@ class _PendingWrite:
         if (
             self.kept is not None
             and path not in self.moved
+            and path not in self.moved_blobs
             and self.kept.add(old, self.state.bodies, moves=bool(self.moved))
         ):
             return
@@ -415,7 +417,7 @@ class _PendingWrite:
             state.deleted_acls.extend(self._deleted_acls())
         if self.kept is not None:
             state.former += self.kept.rows
-            state.former += [MovedFormer(*each) for each in self.moved.items()]
+            state.former += self._moved_former()
         state.resources.update(self.rows)
         state.changed_paths.update(self.rows)
         state.bodies.update(self.bodies)
@@ -434,6 +436,12 @@ class _PendingWrite:
             self._apply_change(change)
         sequence = state.sequence if write.changes else None
         return Committed(sequence, self.nearly_full, tuple(self.dropped))
+
+    def _moved_former(self) -> Iterator[MovedFormer]:
+        for source, target in self.moved.items():
+            old, new = self.state.resources[source], self.rows[target]
+            if old is not None and new is not None:
+                yield MovedFormer(source, old.created_ms, target, new.created_ms)
 
     def _deleted_acls(self) -> Iterator[DeletedAclRow]:
         """The deleted ACLs, for notifying agents that could read their subject (N-18)."""

@@ -105,10 +105,21 @@ class FormerRow(NamedTuple):
 
 
 class MovedFormer(NamedTuple):
-    """The former states of a resource follow it to another path."""
+    """What was replaced of a resource follows it to another path in its storage. The time of its
+    creation tells it from what was at its path before; ``target_created_ms`` is that of what is at
+    the target from then on. What the target has already stays where it is."""
 
     source: ResourcePath
+    created_ms: int
     target: ResourcePath
+    target_created_ms: int
+
+    @property
+    def values(self) -> Row:
+        """The values of the statement."""
+        target = _rooted(self.target)
+        source = (*_rooted(self.source), self.created_ms)
+        return (*target, self.target_created_ms, *source, *target)
 
 
 class DroppedFormer(NamedTuple):
@@ -143,7 +154,7 @@ class KeptStates:
         """Keep what the write replaces or deletes; false if it is not to be kept.
 
         ``bodies`` are the small bodies that earlier writes of the batch have stored. A write that
-        ``moves`` deletes what continues elsewhere.
+        ``moves`` deletes what continues elsewhere in its storage.
         """
         path, write, keeps = old.path, self._write, self._keeps
         root = storage_root(path)
@@ -198,7 +209,14 @@ _INSERT_COPY: Final = tuple(
     for which in ("path = %s", "root = %s AND path = %s")
 )
 """With the keys of bodies as they are, and with the root of the storage before them."""
-_MOVE: Final = "UPDATE former_states SET root = %s, path = %s WHERE root = %s AND path = %s"
+_MOVE: Final = (
+    "UPDATE former_states SET root = %s, path = %s, created_ms = %s"
+    " WHERE root = %s AND path = %s AND created_ms = %s AND deleted = 0"
+    " AND NOT EXISTS (SELECT 1 FROM former_states AS other WHERE other.root = %s"
+    " AND other.path = %s AND other.modified_ms = former_states.modified_ms"
+    " AND other.version = former_states.version)"
+)
+"""States of several resources may have the same time and version, those of one write."""
 _DROP_BLOB: Final = (
     "INSERT INTO garbage (blob, dropped_ms) SELECT blob, %s FROM former_states"  # noqa: S608
     f" WHERE {_KEY} AND blob IS NOT NULL"
@@ -222,7 +240,7 @@ def former_statements(
     insert_copy = _INSERT_COPY[bodies_have_root]
     for each in changes:
         if isinstance(each, MovedFormer):
-            yield _MOVE, (*_rooted(each.target), *_rooted(each.source))
+            yield _MOVE, each.values
         elif isinstance(each, DroppedFormer):
             yield from drop_statements(each.key, each.at_ms)
         elif each.copied_from is not None:

@@ -185,6 +185,20 @@ async def test_versions_follow_a_move_and_a_restoration(server: Server, clock: F
     assert [(await server.alice.get(url)).text for url, *_ in found] == ["one", "two"]
 
 
+@pytest.mark.parametrize("keep_deleted", [30, 0])
+async def test_a_document_has_no_versions_of_another_that_was_there(
+    start: Start, clock: FakeClock, keep_deleted: int
+) -> None:
+    server = await start(clock=clock, keep_deleted=keep_deleted)
+    await write(server.alice, "one", "two", clock=clock)
+    assert (await server.alice.delete(DOCUMENT)).status in {200, 204, 205}
+    await write(server.alice, "another", clock=clock)
+    for item in (await server.alice.get("/.history/trash/alice/")).json()["items"]:
+        answer = await server.alice.request("POST", item["id"].removeprefix(BASE))
+        assert answer.header("location") == f"{BASE}/alice/private/a-2.txt"
+    assert len(await mementos(server.alice)) == 1
+
+
 async def test_the_pages_list_show_compare_and_restore(server: Server, clock: FakeClock) -> None:
     await write(server.alice, "same\nold line", "same\nnew <line>", clock=clock)
     browser = await sign_in_by_token(server, server.alice)

@@ -216,6 +216,53 @@ async def test_a_move_leaves_nothing_in_the_trash(server: Server) -> None:
     assert (await server.alice.get("/alice/private/g/b")).text == LARGE
 
 
+async def test_a_move_takes_nothing_along_that_was_deleted_before(
+    server: Server, clock: FakeClock
+) -> None:
+    await put(server.alice, f"{FOLDER}c/old.txt", "old")
+    await delete(server.alice, f"{FOLDER}c/", Depth="infinity")
+    clock.advance(5)
+    await put(server.alice, f"{FOLDER}c/new.txt", "new")
+    headers = {"Destination": f"{BASE}{FOLDER}d/"}
+    answer = await server.alice.request("MOVE", f"{FOLDER}c/", headers=headers)
+    assert answer.status == 201
+    [item] = await items(server.alice)
+    assert item["resource"] == f"{BASE}{FOLDER}c/"
+    assert (await restore(server.alice, item)).status == 201
+    assert (await server.alice.get(f"{FOLDER}c/old.txt")).text == "old"
+    assert (await server.alice.get(f"{FOLDER}d/new.txt")).text == "new"
+
+
+@pytest.mark.parametrize("content", ["small", LARGE])
+async def test_what_is_moved_to_another_pod_stays_in_the_trash_with_its_versions(
+    server: Server, clock: FakeClock, content: str
+) -> None:
+    bob = f"acl:agent <{server.bob_web_id}>"
+    await put(server.alice, f"{FOLDER}own.txt", "mine")
+    assert (await server.put_acl(f"{FOLDER}own.txt")).status == 201
+    assert (await server.put_acl(FOLDER, (bob, "+Read +Write"))).status == 201
+    await put(server.alice, DOCUMENT, "version")
+    clock.advance(5)
+    await put(server.alice, DOCUMENT, content)
+    await delete(server.alice, f"{FOLDER}own.txt")
+    clock.advance(5)
+    await put(server.bob, f"{FOLDER}own.txt", "of Bob")
+    for name in ("own.txt", "a.txt"):
+        headers = {"Destination": f"{BASE}/bob/{name}"}
+        answer = await server.bob.request("MOVE", FOLDER + name, headers=headers)
+        assert answer.status == 201, answer.text
+        assert (await server.bob.get(f"/bob/{name}")).status == 200
+        await delete(server.bob, f"/bob/{name}")
+    found = {each["resource"]: each for each in await items(server.alice)}
+    assert set(found) == {f"{BASE}{FOLDER}own.txt", BASE + DOCUMENT}
+    assert len(await items(server.alice)) == 3
+    assert len(await items(server.bob, "/bob/")) == 2
+    assert (await restore(server.alice, found[BASE + DOCUMENT])).status == 201
+    assert (await server.alice.get(DOCUMENT)).text == content
+    versions = (await server.alice.get(f"/.history/timemap{DOCUMENT}")).text
+    assert versions.count('memento"; datetime') == 2
+
+
 async def test_the_page_lists_restores_and_removes(server: Server) -> None:
     await put(server.alice, DOCUMENT, "one")
     await put(server.alice, f"{FOLDER}b.txt", "two")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
@@ -185,6 +186,65 @@ class FormerSuite:
         [state] = await states(store)
         assert (state.root, state.path) == ("/carol/", "/carol/c/b")
         assert await contents(store, "/carol/c/b") == [b"one"]
+
+    async def test_only_what_belongs_to_a_resource_follows_it(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        times = iter(range(NOW_MS + 10_000, NOW_MS + 100_000, 5000))
+        await commit(store, keeping(put("/alice/c/a", b"old")))
+        await commit(store, keeping(put("/alice/c/a", b"older", creates=False), at_ms=next(times)))
+        await commit(store, keeping(deletes=["/alice/c/a"], at_ms=next(times)))
+        await commit(store, keeping(put("/alice/c/a", b"one"), at_ms=next(times)))
+        new = keeping(put("/alice/c/a", b"two", creates=False), at_ms=next(times))
+        version = await commit(store, new)
+        moved = put("/alice/c/b", StoredBody(path("/alice/c/a"), version, 3))
+        await commit(store, keeping(moved, deletes=["/alice/c/a"], at_ms=next(times)))
+        assert await contents(store, "/alice/c/a") == [b"old", b"older"]
+        assert await contents(store, "/alice/c/b") == [b"one"]
+        present = await read_present(store, "/alice/c/b")
+        assert [each.created_ms for each in await states(store, present.path)] == [
+            present.created_ms
+        ]
+
+    async def test_what_leaves_a_storage_is_kept_there_as_deleted(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        await commit(store, write(put("/bob/")))
+        await commit(store, write(put("/alice/c/a", b"one"), put("/alice/c/l", b"l")))
+        version = await commit(store, keeping(put("/alice/c/a", b"two", creates=False)))
+        large = await commit(
+            store, keeping(put("/alice/c/l", await stage_large(store, b"x"), creates=False))
+        )
+        moved = put("/bob/a", StoredBody(path("/alice/c/a"), version, 3))
+        await commit(store, keeping(moved, deletes=["/alice/c/a"]))
+        assert [each.deleted for each in await states(store, "/alice/c/a")] == [0, 1]
+        assert await contents(store, "/alice/c/a") == [b"one", b"two"]
+        # Whoever wants to keep a large body leaves it there, and stages a copy.
+        moved = put("/bob/l", StoredBody(path("/alice/c/l"), large, LARGE_BYTES))
+        await commit(store, keeping(moved, deletes=["/alice/c/l"]))
+        assert await contents(store, "/alice/c/l") == [b"l"]
+        assert await states(store, "/bob/a") == await states(store, "/bob/l") == []
+        await store.sweep(now_ms=NOW_MS + 10**13)
+        body = await store.open_body(await read_present(store, "/bob/l"))
+        assert body is not None
+        assert await bytes_of(body) == b"x" * LARGE_BYTES
+
+    @pytest.mark.parametrize("overwrites", [True, False])
+    async def test_what_one_write_has_created_may_take_each_others_place(
+        self, engine: Engine, overwrites: bool
+    ) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        one, other = await stage_large(store, b"a"), await stage_large(store, b"b")
+        await commit(store, write(put("/alice/c/a", one), put("/alice/c/b", other)))
+        version = await commit(store, keeping(put("/alice/c/a", b"new", creates=False)))
+        if not overwrites:
+            await commit(store, keeping(deletes=["/alice/c/b"]))
+        body = StoredBody(path("/alice/c/a"), version, 3)
+        moved = put("/alice/c/b", body, creates=not overwrites)
+        await commit(store, keeping(moved, deletes=["/alice/c/a"]))
+        assert await contents(store, "/alice/c/a") == [b"a" * LARGE_BYTES]
+        assert await contents(store, "/alice/c/b") == [b"b" * LARGE_BYTES]
 
     async def test_those_of_a_deleted_pod_go_with_it(self, engine: Engine) -> None:
         store = await engine.open_store()

@@ -94,11 +94,11 @@ class Versions:
             raise NotFound
         controls = request.grant is not None and request.grant.allows(Mode.CONTROL)
         states = await self.past.select(root, "path = %s ORDER BY modified_ms, version", path)
-        begun_ms = max((each.ended_ms for each in states if each.deleted), default=0)
         found: list[Version] = []
         last: FormerState | None = None
         for state in states:
-            if state.deleted != REPLACED or state.modified_ms < begun_ms:
+            # The others are of what was deleted here before.
+            if state.deleted != REPLACED or state.created_ms != present.created_ms:
                 continue
             if await self.past.could(agent, origin, state, Mode.READ):
                 found.append(_version(state.metadata, state, last, agent, controls=controls))
