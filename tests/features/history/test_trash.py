@@ -446,6 +446,7 @@ async def test_items_that_others_may_not_see_do_not_hide_those_that_they_may(
     server: Server, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trash_module, "MAX_LISTED", 2)
+    monkeypatch.setattr(trash_module, "LOOKED_AT", 2)
     bob = f"acl:agent <{server.bob_web_id}>"
     await put(server.alice, f"{FOLDER}seen.txt", "seen")
     assert (await server.put_acl("/alice/private/", (bob, "+Read"))).status == 204

@@ -54,8 +54,10 @@ MAX_SMALL_BYTES: Final = 64 * 1024 * 1024
 """How much one restoration may have in memory."""
 _MAX_NAMES: Final = 100
 _CHECKS_AT_ONCE: Final = 64
-_MAX_PAGES: Final = 20
-"""How many times :data:`MAX_LISTED` items are looked at for one request."""
+LOOKED_AT: Final = 5000
+"""How many items are read from the database at once. It looks at all states for that."""
+_MAX_PAGES: Final = 4
+"""How many times :data:`LOOKED_AT` items are looked at for one request."""
 
 
 class TrashCodes(ErrorCode):
@@ -136,12 +138,12 @@ class Trash:
         ended_ms, path, version = self.past.records.now_ms() + DAY_MS, "", ""
         for _ in range(_MAX_PAGES):
             key = (ended_ms, ended_ms, path, version)
-            states = await self.past.select(root, condition, place, end_of(place), *key, MAX_LISTED)
+            states = await self.past.select(root, condition, place, end_of(place), *key, LOOKED_AT)
             for index, state in enumerate(states):
                 if index % _CHECKS_AT_ONCE == 0:
                     await asyncio.sleep(0)
                 yield state
-            if len(states) < MAX_LISTED:  # those that are no longer kept are the last ones
+            if len(states) < LOOKED_AT:  # those that are no longer kept are the last ones
                 return
             ended_ms, path, version = states[-1].ended_ms, states[-1].path, states[-1].version
 
@@ -270,7 +272,7 @@ class Trash:
                 except (AccessDenied, NotAuthenticated):
                     is_empty = False
             await self.keeper.drop(gone)
-            return is_empty and count < _MAX_PAGES * MAX_LISTED
+            return is_empty and count < _MAX_PAGES * LOOKED_AT
 
     async def _removable(
         self, agent: Identity | None, origin: str | None, item: FormerState, *, owns: bool

@@ -12,6 +12,7 @@ What was created is not in the history, so it stays as well, also an ACL where t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -124,6 +125,7 @@ class Undo:
         counts = {True: 0, False: 0}
         async for states in self._by_resource(root, actor, since_ms):
             change = await self._change(states)
+            await asyncio.sleep(0)
             if change is None or not await self.past.may(agent, None, change.before, Mode.READ):
                 continue
             if counts[change.in_conflict] < MAX_CHANGES:
