@@ -43,6 +43,7 @@ from podstead.core.identifiers import (
     is_container,
     parent_container,
     slash_variant,
+    storage_root,
 )
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.committer import Committer
@@ -139,10 +140,13 @@ class Trees:
     async def _transfer(self, request: ResourceRequest, transfer: TreeTransfer) -> Outcome:
         """Raises _IsContainer if there is a container at the slash variant of the source only."""
         destination = transfer.destination
+        read: Sequence[Metadata] = ()
 
         async def attempt() -> PlannedTree:
+            nonlocal read
             found = await self._read(transfer.tree, destination)
             state = TreeState(transfer.tree, found, destination=destination)
+            read = state.resources
             await self._check_slash(request, TargetState(transfer.source, state))
             if is_container(destination) and not is_container(transfer.source):
                 raise Conflict(ResourceCodes.SLASH_OF_DOCUMENT)
@@ -153,8 +157,11 @@ class Trees:
             return planned.with_more(preconditions, records)
 
         write, nearly_full = await self._commit(request, attempt)
-        if request.operation.method == "COPY":
-            self._context.note_read(request.agent, transfer.source)
+        # What moves to another storage is read by whoever may read there.
+        if not transfer.moves or storage_root(transfer.source) != storage_root(destination):
+            for each in read:
+                if each.kind is not ResourceKind.ACL:
+                    self._context.note_read(request.agent, each.path)
         result = Result.CREATED if write.puts[0].creates else Result.CHANGED
         return Outcome(result, location=destination, nearly_full=nearly_full)
 

@@ -61,8 +61,8 @@ async def test_a_limited_application_sees_and_restores_what_its_limit_says(
     assert set(every) == {"/alice/a/doc", "/alice/b/doc"}
     key = enforcement.client_key(WEB_ID, narrow.app.client_id)
 
-    async def limit(*actions: str) -> None:
-        place = limits.AllowedPlace("/alice/a/", actions)
+    async def limit(*actions: str, rules: bool = False) -> None:
+        place = limits.AllowedPlace("/alice/a/", actions, rules=rules)
         stored = enforcement.StoredLimit(
             WEB_ID, narrow.app.client_id, limits.Limit("/alice/", (place,))
         )
@@ -79,5 +79,12 @@ async def test_a_limited_application_sees_and_restores_what_its_limit_says(
     await limit(*limits.ACTIONS)
     assert (await narrow.send("POST", every["/alice/a/doc"])).status == 201
     assert (await full.send("GET", "/alice/a/doc")).text == "content"
+    # Who may only edit removes nothing for good.
+    assert (await narrow.send("DELETE", "/alice/a/doc")).status in {200, 204, 205}
+    item = (await narrow.items())["/alice/a/doc"]
+    assert (await narrow.send("DELETE", item)).status == 403
+    assert (await narrow.send("DELETE", "/.history/trash/alice/")).status == 204
+    assert set(await full.items()) == set(every)
+    await limit(*limits.ACTIONS, rules=True)
     assert (await narrow.send("DELETE", "/.history/trash/alice/")).status == 204
     assert set(await full.items()) == {"/alice/b/doc"}

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from podstead.features.history import trash as trash_module
+from podstead.features.history.past import Past
+from podstead.features.history.trash import Trash
+from podstead.storage.former_states import FormerState
+from podstead.storage.records import Body
 from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer, Client
 from tests.support.clock import FakeClock
@@ -284,4 +291,193 @@ async def test_the_page_lists_restores_and_removes(server: Server) -> None:
     page = await browser.get("/.pages/trash")
     page = await browser.send(page, "/.pages/trash/change", pod="/alice/", do="empty")
     assert page.status == 200
+    assert await items(server.alice) == []
+
+
+async def versions(client: Client, path: str) -> int:
+    """How many versions are open, the present one included."""
+    answer = await client.get(f"/.history/timemap{path}", accept="application/ld+json")
+    assert answer.status == 200, answer.text
+    return len(answer.json()["memento"])
+
+
+async def test_versions_stay_readable_by_the_rules_of_then_after_a_restoration(
+    server: Server, clock: FakeClock
+) -> None:
+    await put(server.alice, DOCUMENT, "good")
+    assert (await server.put_acl(DOCUMENT)).status == 201
+    clock.advance(5)
+    await put(server.alice, DOCUMENT, "bad")
+    await delete(server.alice, DOCUMENT)
+    [item] = await items(server.alice)
+    assert (await restore(server.alice, item)).status == 201
+    assert await versions(server.alice, DOCUMENT) == 2
+
+
+async def test_what_was_deleted_before_stays_in_the_trash_when_its_folder_leaves_it(
+    server: Server, clock: FakeClock
+) -> None:
+    for number, leave in enumerate((restore, remove)):
+        folder = f"{FOLDER}{number}/"
+        for name in ("one", "two"):
+            await put(server.alice, folder + name, name)
+        assert (await server.put_acl(folder)).status == 201
+        await delete(server.alice, f"{folder}one")
+        clock.advance(5)
+        await delete(server.alice, folder, Depth="infinity")
+        [item] = [
+            each for each in await items(server.alice) if each["resource"] == f"{BASE}{folder}"
+        ]
+        assert (await leave(server.alice, item)).status in {201, 204}
+        assert [each["resource"] for each in await items(server.alice, folder)] == [
+            f"{BASE}{folder}one"
+        ]
+
+
+async def shared(server: Server, path: str = DOCUMENT) -> dict[str, Any]:
+    """An item that Bob could read and write, by rules of its own that he did not see."""
+    bob = f"acl:agent <{server.bob_web_id}>"
+    carol = "acl:agent <https://carol.example/#me>"
+    await put(server.alice, path, "shared")
+    assert (await server.put_acl(FOLDER, (bob, "+Read +Write"))).status in {201, 204, 205}
+    assert (await server.put_acl(path, (bob, "Read Write"), (carol, "Read"))).status == 201
+    await delete(server.bob, path)
+    [item] = await items(server.bob)
+    return item
+
+
+async def test_rules_are_not_disclosed_by_restoring_elsewhere(server: Server) -> None:
+    item = await shared(server)
+    assert (await restore(server.bob, item)).status == 403
+    assert (await restore(server.bob, item, "/bob/got.txt")).status == 201
+    assert (await server.bob.get("/bob/got.txt")).text == "shared"
+    assert (await server.bob.get("/bob/got.txt.acl")).status == 404
+    # It is a copy: only those with Control take it out of the trash.
+    [item] = await items(server.alice)
+    assert (await restore(server.alice, item, "/alice/new.txt")).status == 201
+    assert "carol" in (await server.alice.get("/alice/new.txt.acl")).text
+    assert await items(server.alice) == []
+
+
+async def test_removing_for_good_needs_control(server: Server) -> None:
+    item = await shared(server)
+    assert (await remove(server.bob, item)).status == 403
+    assert (await server.bob.request("DELETE", f"/.history/trash{FOLDER}")).status == 204
+    public = "acl:agentClass foaf:Agent"
+    assert (await server.put_acl(FOLDER, (public, "+Read +Write"))).status in {200, 204, 205}
+    await put(server.public, f"{FOLDER}p.txt", "public")
+    await delete(server.public, f"{FOLDER}p.txt")
+    [public_item] = await items(server.public)
+    assert (await remove(server.public, public_item)).status == 401
+    assert (await server.public.request("DELETE", f"/.history/trash{FOLDER}")).status == 204
+    assert len(await items(server.alice)) == 2
+    browser = await sign_in_by_token(server, server.alice)
+    page = await browser.get("/.pages/trash")
+    page = await browser.send(page, "/.pages/trash/change", pod="/alice/", do="empty")
+    assert "The trash has been emptied" in page.text
+    assert await items(server.alice) == []
+
+
+async def test_versions_of_others_stay_when_a_folder_is_removed(
+    server: Server, clock: FakeClock
+) -> None:
+    bob = f"acl:agent <{server.bob_web_id}>"
+    other = f"{FOLDER}other.txt"
+    await put(server.alice, other, "one")
+    await put(server.alice, other, "two")
+    await delete(server.alice, other)
+    clock.advance(5)
+    await put(server.alice, DOCUMENT, "a")
+    assert (await server.put_acl(FOLDER, (bob, "+Read +Write +Control"))).status == 201
+    assert (await server.put_acl("/alice/private/", (bob, "+Read +Write +Control"))).status == 204
+    await delete(server.bob, FOLDER, Depth="infinity")
+    [item] = await items(server.bob)
+    assert (await remove(server.bob, item)).status == 204
+    assert await items(server.bob) == []
+    [item] = await items(server.alice)
+    assert (await restore(server.alice, item)).status == 201
+    assert await versions(server.alice, other) == 2
+
+
+async def test_restoring_elsewhere_needs_what_the_rules_of_now_say_about_each_resource(
+    server: Server, clock: FakeClock
+) -> None:
+    bob = f"acl:agent <{server.bob_web_id}>"
+    await put(server.alice, f"{FOLDER}sub/s.txt", "then")
+    assert (await server.put_acl("/alice/private/", (bob, "+Read +Write"))).status == 204
+    clock.advance(5)
+    await delete(server.alice, FOLDER, Depth="infinity")
+    await put(server.alice, f"{FOLDER}sub/other.txt", "now")
+    assert (await server.put_acl(f"{FOLDER}sub/")).status == 201
+    [item] = await items(server.bob)
+    assert (await restore(server.bob, item, "/bob/x/")).status == 403
+    assert (await server.bob.get("/bob/x/sub/s.txt")).status == 404
+
+
+async def test_one_restoration_of_an_agent_runs_at_a_time(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(server.alice, DOCUMENT, "one")
+    await delete(server.alice, DOCUMENT)
+    [item] = await items(server.alice)
+    running, most = 0, 0
+    bodies = Trash._bodies
+
+    async def counted(
+        trash: Trash, states: Sequence[FormerState]
+    ) -> Sequence[tuple[FormerState, Body]]:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.01)
+        found = await bodies(trash, states)
+        running -= 1
+        return found
+
+    monkeypatch.setattr(Trash, "_bodies", counted)
+    answers = await asyncio.gather(
+        *(restore(server.alice, item, f"/alice/{number}.txt") for number in range(4))
+    )
+    assert [each.status for each in answers].count(201) >= 1
+    assert most == 1
+
+
+async def test_items_that_others_may_not_see_do_not_hide_those_that_they_may(
+    server: Server, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trash_module, "MAX_LISTED", 2)
+    bob = f"acl:agent <{server.bob_web_id}>"
+    await put(server.alice, f"{FOLDER}seen.txt", "seen")
+    assert (await server.put_acl("/alice/private/", (bob, "+Read"))).status == 204
+    await delete(server.alice, f"{FOLDER}seen.txt")
+    for number in range(5):
+        path = f"{FOLDER}{number}.txt"
+        await put(server.alice, path, "hidden")
+        assert (await server.put_acl(path)).status == 201
+        await delete(server.alice, path)
+        clock.advance(number % 2)
+    assert [each["resource"] for each in await items(server.bob)] == [f"{BASE}{FOLDER}seen.txt"]
+    assert len(await items(server.alice)) == 2
+    assert (await server.alice.request("DELETE", "/.history/trash/alice/")).status == 204
+    assert await items(server.alice) == []
+
+
+async def test_control_of_the_pod_removes_what_nobody_may_read(server: Server) -> None:
+    await put(server.alice, DOCUMENT, "one")
+    await delete(server.alice, DOCUMENT)
+    [item] = await items(server.alice)
+
+    async def could(past: Past, *arguments: object) -> bool:
+        del past, arguments
+        return False
+
+    # As after the pod has been renamed.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Past, "could", could)
+        assert await items(server.alice) == []
+        assert (await restore(server.alice, item)).status == 404
+        browser = await sign_in_by_token(server, server.alice)
+        page = await browser.get("/.pages/trash")
+        page = await browser.send(page, "/.pages/trash/change", pod="/alice/", do="empty")
+        assert "The trash has been emptied" in page.text
     assert await items(server.alice) == []

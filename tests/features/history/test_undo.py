@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from podstead.features.history import past
+from podstead.features.history import undo as undo_module
 from podstead.features.history.undo import Actor
 from podstead.storage.former_states import FormerState
 from tests.features.history.test_keeping import state
@@ -93,14 +95,104 @@ async def test_only_those_with_control_undo_in_a_pod(server: Server) -> None:
     assert "alice" not in page.text.partition("<main")[2].partition("</main")[0]
 
 
-def test_an_application_is_the_same_for_everybody_and_a_person_acts_without_one() -> None:
-    app, alice = "https://app.example/id", "https://alice.example/#me"
-
+def test_what_others_do_with_the_same_application_stays() -> None:
+    app, alice, bob = "https://app.example/id", "https://alice.example/#me", "https://b.example/#me"
     by_app = _ended_by(alice, app)
-    assert Actor(None, app).ended(by_app)
+    assert Actor(alice, app).ended(by_app)
+    assert not Actor(bob, app).ended(by_app)
     assert not Actor(alice, None).ended(by_app)
     assert Actor(alice, None).ended(_ended_by(alice, None))
     assert not Actor(alice, "https://other.example/id").ended(by_app)
+
+
+async def undo(server: Server, browser: Browser) -> str:
+    """The text of the page after everything of Bob has been undone."""
+    who = f"{server.bob_web_id} ".replace("#", "%23")
+    page = await browser.get(f"/.pages/undo?pod=alice&who={who}&since={SINCE}")
+    return (await browser.send(page, "/.pages/undo/changes")).text
+
+
+async def test_a_document_with_rules_that_was_changed_and_deleted(
+    server: Server, clock: FakeClock
+) -> None:
+    bob = f"acl:agent <{server.bob_web_id}>"
+    assert (await server.put_acl(f"{FOLDER}a", (bob, "Read Write"))).status == 201
+    clock.advance(5)
+    await put(server.bob, "a", "encrypted")
+    assert (await server.bob.delete(f"{FOLDER}a")).status in {200, 204, 205}
+    browser = await sign_in_by_token(server, server.alice)
+    assert "The changes have been undone" in await undo(server, browser)
+    assert (await contents(server))["a"] == "good"
+    assert (await server.bob.get(f"{FOLDER}a")).text == "good"
+
+
+async def test_what_was_changed_before_its_folder_was_deleted(
+    server: Server, clock: FakeClock
+) -> None:
+    for name in ("s/a", "s/b"):
+        await put(server.alice, name, "good")
+    clock.advance(5)
+    await put(server.bob, "s/a", "encrypted")
+    await put(server.bob, "s/new", "by Bob")
+    clock.advance(5)
+    answer = await server.bob.request("DELETE", f"{FOLDER}s/", headers={"Depth": "infinity"})
+    assert answer.status in {200, 204, 205}
+    browser = await sign_in_by_token(server, server.alice)
+    assert "The changes have been undone" in await undo(server, browser)
+    assert (await server.alice.get(f"{FOLDER}s/a")).text == "good"
+    assert (await server.alice.get(f"{FOLDER}s/b")).text == "good"
+
+
+async def test_what_is_in_the_place_of_a_deleted_folder_stays(
+    server: Server, clock: FakeClock
+) -> None:
+    await put(server.alice, "s/a", "good")
+    clock.advance(5)
+    await put(server.bob, "s/a", "encrypted")
+    clock.advance(5)
+    await server.bob.request("DELETE", f"{FOLDER}s/", headers={"Depth": "infinity"})
+    await put(server.alice, "s/b", "new")
+    browser = await sign_in_by_token(server, server.alice)
+    assert "could not be undone" in await undo(server, browser)
+    assert (await server.alice.get(f"{FOLDER}s/a")).status == 404
+
+
+async def test_changes_of_access_are_undone_by_whoever_has_control_now_and_had_it_then(
+    server: Server, clock: FakeClock
+) -> None:
+    bob, public = f"acl:agent <{server.bob_web_id}>", "acl:agentClass foaf:Agent"
+    for name in ("a", "b"):
+        assert (await server.put_acl(FOLDER + name, (bob, "Read Write Control"))).status == 201
+    rules = (await server.alice.get(f"{FOLDER}a.acl")).text
+    clock.advance(5)
+    opened = rules.replace(f"acl:agent <{server.bob_web_id}>", public)
+    assert opened != rules, rules
+    answer = await server.bob.put(f"{FOLDER}a.acl", opened, "text/turtle")
+    assert answer.status in {200, 204, 205}, answer.text
+    assert (await server.bob.delete(f"{FOLDER}b.acl")).status in {200, 204, 205}
+    assert (await server.public.get(f"{FOLDER}a")).status == 200
+    browser = await sign_in_by_token(server, server.alice)
+    assert "The changes have been undone" in await undo(server, browser)
+    assert (await server.public.get(f"{FOLDER}a")).status == 401
+    assert (await server.alice.get(f"{FOLDER}a.acl")).text == rules
+    assert (await server.alice.get(f"{FOLDER}b.acl")).status == 200
+
+
+async def test_one_list_has_so_many_changes(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(undo_module, "MAX_CHANGES", 2)
+    monkeypatch.setattr(past, "PAGE", 2)
+    for name in ("a", "b", "c", "d", "e"):
+        await put(server.bob, name, "bad")
+    browser = await sign_in_by_token(server, server.alice)
+    who = f"{server.bob_web_id} ".replace("#", "%23")
+    page = await browser.get(f"/.pages/undo?pod=alice&who={who}&since={SINCE}")
+    assert page.text.count("The version before is restored") == 2
+    assert "There are more changes" in page.text
+    for _ in range(3):
+        await undo(server, browser)
+    assert set((await contents(server)).values()) == {"good", ""}
 
 
 def _ended_by(agent: str, client: str | None) -> FormerState:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections import Counter
@@ -121,6 +122,44 @@ async def test_pages_archives_and_copies_read_as_well(server: Server, alice: Bro
     copied = await server.bob.request("COPY", SEA, headers={"Destination": "/bob/sea.txt"})
     assert copied.status == 201
     assert (await logged(alice))[BOB, SEA] == 3
+
+
+async def test_each_document_of_a_copied_tree_and_of_one_that_leaves_its_pod_is_recorded(
+    server: Server, alice: Browser
+) -> None:
+    await server.put_acl("/alice/photos/", (BOB_READS, "+Read +Write +Control"))
+    await server.put_acl("/alice/", (BOB_READS, "+Read +Write"))
+    deep = f"{LOG}lakes/"
+    await switch(alice, "on", deep)
+    copied = await server.bob.request(
+        "COPY", FOLDER, headers={"Destination": "/bob/copy/", "Depth": "infinity"}
+    )
+    assert copied.status == 201
+    assert (await logged(alice, deep))[BOB, LAKE] == 1
+    within = {"Destination": f"{FOLDER}lake.txt"}
+    assert (await server.bob.request("MOVE", LAKE, headers=within)).status == 201
+    assert (await logged(alice, deep))[BOB, LAKE] == 1
+    within = {"Destination": LAKE}
+    assert (await server.bob.request("MOVE", f"{FOLDER}lake.txt", headers=within)).status == 201
+    leaving = {"Destination": "/bob/lake.txt"}
+    assert (await server.bob.request("MOVE", LAKE, headers=leaving)).status == 201
+    assert (await logged(alice, deep))[BOB, LAKE] == 2
+
+
+@pytest.mark.feature("history")
+async def test_what_is_restored_elsewhere_is_recorded(server: Server, alice: Browser) -> None:
+    await server.put_acl(FOLDER, (BOB_READS, "+Read +Write"))
+    await switch(alice, "on")
+    assert (await server.bob.delete(SEA)).status in (200, 204, 205)
+    [item] = (await server.bob.get("/.history/trash/alice/")).json()["items"]
+    restored = await server.bob.request(
+        "POST",
+        item["id"].removeprefix(BASE),
+        headers={"Content-Type": "application/json"},
+        body=json.dumps({"to": f"{BASE}/bob/sea.txt"}).encode(),
+    )
+    assert restored.status == 201
+    assert (await logged(alice))[BOB, SEA] == 1
 
 
 @pytest.mark.feature("history")

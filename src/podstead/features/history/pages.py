@@ -32,6 +32,9 @@ add_notices(
     trash_removed=N_("It has been deleted for good."),
     trash_emptied=N_("The trash has been emptied."),
 )
+add_notices(
+    Tone.PROBLEM, trash_partly_emptied=N_("Not everything in the trash could be deleted for good.")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,9 @@ class TrashPage:
         person = page.signed_in()
         pod = chosen_pod(page, person)
         name, order = page.query_text("name").strip(), page.query_text("order")
-        items = [each async for each in self.trash.items(page.identity, None, pod.root, pod.root)]
-        names = await self.names(pod.root, (each.agent for each in items if each.agent))
-        shown = [self._shown(each, page, pod, names) for each in items]
+        listed = await self.trash.items(page.identity, None, pod.root, pod.root)
+        names = await self.names(pod.root, (each.agent for each in listed.items if each.agent))
+        shown = [self._shown(each, page, pod, names) for each in listed.items]
         found = [each for each in shown if name.casefold() in each.name.casefold()]
         found.sort(key=_key_of(order))
         return self.site.page(
@@ -83,6 +86,7 @@ class TrashPage:
             items=found[:SHOWN],
             more=max(len(found) - SHOWN, 0),
             is_empty=not shown,
+            can_empty=bool(found) or listed.others,
             name=name,
             order=order,
             orders=[(each, _(text)) for each, text in _ORDERS.items()],
@@ -102,15 +106,16 @@ class TrashPage:
             raise BadRequest(WebCodes.FORM_MALFORMED)
         do, address = sent.text("do"), f"{TRASH}?pod={pod.name}"
         if do == "empty":
-            await self.trash.empty(page.identity, None, pod.root, pod.root)
-            return self.site.see_other(address, Notice("trash-emptied"))
-        path = _path(sent.text("path"))
-        item = await self.trash.item(page.identity, None, path, sent.text("version"))
+            is_empty = await self.trash.empty(page.identity, None, pod.root, pod.root)
+            notice = Notice("trash-emptied" if is_empty else "trash-partly-emptied")
+            return self.site.see_other(address, notice)
+        path, version = _path(sent.text("path")), sent.text("version")
         if do == "restore":
+            item = await self.trash.item(page.identity, None, path, version)
             restored = await self.trash.restore(page.identity, None, item)
             return self.site.see_other(files_url(restored), Notice("trash-restored"))
         if do == "remove":
-            await self.trash.remove(page.identity, None, item)
+            await self.trash.remove(page.identity, None, path, version)
             return self.site.see_other(address, Notice("trash-removed"))
         raise BadRequest(WebCodes.FORM_MALFORMED)
 

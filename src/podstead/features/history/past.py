@@ -7,12 +7,14 @@ stored or kept as a former state itself. If it is gone, nobody could read the st
 second condition, somebody to whom a document is shown today would see what its owner had removed
 before; without the first, a person would keep what was taken away from them.
 
-Rules that name groups do not count then, since nobody knows who was a member.
+Rules that name groups do not count then, since nobody knows who was a member. An ACL needs Control
+of its subject, now and by what it said itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +30,9 @@ from podstead.storage.records import Metadata, ResourceKind
 from podstead.wac.effective import acl_paths
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, any_member, governed
+
+PAGE: Final = 500
+"""How many states are looked at before other requests run."""
 
 _SELECT: Final = f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s AND"  # noqa: S608
 
@@ -67,6 +72,28 @@ class Past:
         states = map(former_state_of, rows)
         return [each for each in states if self.retention.is_kept(each, now_ms)]
 
+    async def pages(
+        self, root: ResourcePath, condition: str, *values: object
+    ) -> AsyncIterator[Sequence[FormerState]]:
+        """As :meth:`select`, ordered by path and beginning, some at a time."""
+        paged = f"{condition} AND (path, modified_ms, version) > (%s, %s, %s)"
+        paged = f"{_SELECT} {paged} ORDER BY path, modified_ms, version LIMIT %s"
+        key: tuple[str, int, str] = ("", 0, "")
+        while rows := await self.records.store.fetch(paged, root, *values, *key, PAGE):
+            states = [former_state_of(row) for row in rows]
+            now_ms = self.records.now_ms()
+            yield [each for each in states if self.retention.is_kept(each, now_ms)]
+            last = states[-1]
+            key = last.path, last.modified_ms, last.version
+            await asyncio.sleep(0)
+
+    async def controls(
+        self, agent: Identity | None, origin: str | None, path: ResourcePath
+    ) -> bool:
+        """Whether the agent has Control of a resource now."""
+        grant, _ = await self.gate.current_grant(agent, origin, path)
+        return grant.allows(Mode.CONTROL)
+
     async def may(
         self, agent: Identity | None, origin: str | None, state: FormerState, *needed: Mode
     ) -> bool:
@@ -80,6 +107,8 @@ class Past:
         self, agent: Identity | None, origin: str | None, state: FormerState, *needed: Mode
     ) -> bool:
         """Whether the agent had the modes on the resource at the end of a state."""
+        if state.kind == ResourceKind.ACL.value:
+            needed = (Mode.CONTROL,)  # of the subject
         rules = await self._rules_of(state)
         if rules is None:
             return False
@@ -103,6 +132,8 @@ class Past:
 
     async def _rules_of(self, state: FormerState) -> _RulesOfThen | None:
         acl, version = state.acl, state.acl_version
+        if state.kind == ResourceKind.ACL.value:
+            return _RulesOfThen(self.records, state.metadata, state)
         if acl is None or version is None:
             return None
         current = (await self.records.store.read_metadata([acl]))[acl]

@@ -2,7 +2,8 @@
 
 An item is what one write deleted: a document with its ACL and description, or a container with
 everything below it. Whoever may read its address now and could read it then sees it; whoever may
-also write now and could write then restores or removes it.
+also write now and could write then restores it; whoever has Control now and had it then, or has
+Control of the storage now, removes it for good.
 
 A restored item is created like anything else, in one write, by
 :meth:`~podstead.resources.service.ResourceService.create`: the gate, the hooks and the quota apply,
@@ -14,7 +15,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from podstead.core.codes import ErrorCode
@@ -32,8 +35,9 @@ from podstead.core.identifiers import (
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.core.operation import InMemoryBody, Operation
-from podstead.features.history.keeping import Keeper
+from podstead.features.history.keeping import DAY_MS, Keeper
 from podstead.features.history.past import Past
+from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.renaming import Relocation, relocated_description, relocated_rules
@@ -45,11 +49,13 @@ from podstead.storage.tables import end_of
 from podstead.wac.modes import Mode
 
 MAX_LISTED: Final = 1000
-"""How many items are looked at for one list."""
+"""How many items one list has."""
 MAX_SMALL_BYTES: Final = 64 * 1024 * 1024
 """How much one restoration may have in memory."""
 _MAX_NAMES: Final = 100
 _CHECKS_AT_ONCE: Final = 64
+_MAX_PAGES: Final = 20
+"""How many times :data:`MAX_LISTED` items are looked at for one request."""
 
 
 class TrashCodes(ErrorCode):
@@ -77,6 +83,15 @@ class DeletedItem:
 
 
 @dataclass(frozen=True, slots=True)
+class TrashList:
+    """What an agent may read in the trash. There are ``others`` that only emptying the trash
+    reaches, such as those from before a renaming of the pod."""
+
+    items: Sequence[DeletedItem]
+    others: bool
+
+
+@dataclass(frozen=True)
 class Trash:
     """What was deleted in all storages, for one agent at a time."""
 
@@ -85,43 +100,85 @@ class Trash:
     resources: ResourceService
     documents: Documents
 
+    @cached_property
+    def _semaphores(self) -> AgentSemaphores:
+        return AgentSemaphores(base_url=self.documents.url_of(ResourcePath("")))
+
+    def turn(self, agent: Identity | None) -> AbstractAsyncContextManager[None]:
+        """The turn of the agent, which does one thing at a time. Raises RateLimited."""
+        return self._semaphores.of(agent)
+
     async def items(
         self, agent: Identity | None, origin: str | None, place: ResourcePath, root: ResourcePath
-    ) -> AsyncIterator[DeletedItem]:
-        """What was deleted at or below a place, the newest first. Raises StorageError."""
-        condition = "deleted = 1 AND path >= %s AND path < %s ORDER BY ended_ms DESC, path LIMIT %s"
-        states = await self.past.select(root, condition, place, end_of(place), MAX_LISTED)
-        for index, state in enumerate(states):
-            if index % _CHECKS_AT_ONCE == 0:
-                await asyncio.sleep(0)
-            if await self.past.may(agent, origin, state, Mode.READ):
-                yield await self._item(agent, origin, state)
+    ) -> TrashList:
+        """What was deleted at or below a place, the newest first. Raises RateLimited,
+        StorageError."""
+        async with self.turn(agent):
+            found: list[DeletedItem] = []
+            others = False
+            async for state in self._deleted(place, root):
+                if not await self.past.may(agent, origin, state, Mode.READ):
+                    others = True
+                elif len(found) < MAX_LISTED:
+                    found.append(await self._item(agent, origin, state))
+                else:
+                    break
+            others = others and await self.past.controls(agent, origin, root)
+            return TrashList(found, others)
+
+    async def _deleted(self, place: ResourcePath, root: ResourcePath) -> AsyncIterator[FormerState]:
+        """Items at or below a place, the newest first, of which others may be removed meanwhile."""
+        condition = (
+            "deleted = 1 AND path >= %s AND path < %s"
+            " AND (ended_ms < %s OR ended_ms = %s AND (path, version) > (%s, %s))"
+            " ORDER BY ended_ms DESC, path, version LIMIT %s"
+        )
+        ended_ms, path, version = self.past.records.now_ms() + DAY_MS, "", ""
+        for _ in range(_MAX_PAGES):
+            key = (ended_ms, ended_ms, path, version)
+            states = await self.past.select(root, condition, place, end_of(place), *key, MAX_LISTED)
+            for index, state in enumerate(states):
+                if index % _CHECKS_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+                yield state
+            if len(states) < MAX_LISTED:  # those that are no longer kept are the last ones
+                return
+            ended_ms, path, version = states[-1].ended_ms, states[-1].path, states[-1].version
 
     async def _item(
         self, agent: Identity | None, origin: str | None, state: FormerState
     ) -> DeletedItem:
         is_own = agent is not None and state.agent == agent.iri
-        if is_own:
-            return DeletedItem(state, shows_agent=True)
-        grant, _ = await self.past.gate.current_grant(agent, origin, state.path)
-        return DeletedItem(state, shows_agent=grant.allows(Mode.CONTROL))
+        shows_agent = is_own or await self.past.controls(agent, origin, state.path)
+        return DeletedItem(state, shows_agent)
 
     async def item(
         self, agent: Identity | None, origin: str | None, path: ResourcePath, version: str
     ) -> FormerState:
-        """An item that the agent may change, by its path and the version that was deleted.
+        """An item that the agent may restore, by its path and the version that was deleted.
 
         Raises NotFound, also for an agent who may not know of it, AccessDenied and
         NotAuthenticated.
         """
-        root = _root_of(path)
-        condition = "path = %s AND version = %s AND deleted = 1"
-        for state in await self.past.select(root, condition, path, version):
-            if await self.past.may(agent, origin, state, Mode.READ):
-                if not await self.past.may(agent, origin, state, Mode.WRITE):
-                    raise NotAuthenticated if agent is None else AccessDenied
+        for state in await self._found(path, version):
+            if await self._is_open(agent, origin, state, Mode.WRITE):
                 return state
         raise NotFound
+
+    async def _found(self, path: ResourcePath, version: str) -> Sequence[FormerState]:
+        condition = "path = %s AND version = %s AND deleted = 1"
+        return await self.past.select(_root_of(path), condition, path, version)
+
+    async def _is_open(
+        self, agent: Identity | None, origin: str | None, state: FormerState, needed: Mode
+    ) -> bool:
+        """False for an agent who may not know of an item. Raises AccessDenied and NotAuthenticated
+        for one who may not do more."""
+        if not await self.past.may(agent, origin, state, Mode.READ):
+            return False
+        if not await self.past.may(agent, origin, state, needed):
+            raise NotAuthenticated if agent is None else AccessDenied
+        return True
 
     async def restore(
         self,
@@ -133,10 +190,26 @@ class Trash:
     ) -> ResourcePath:
         """Create an item again, by default under its name or, if that is taken, another one;
         its path. Raises what a PUT raises, and Conflict if ``to`` is taken or it is too large."""
-        states = await self._tree(item)
-        if len(states) > MAX_RESOURCES:
+        async with self.turn(agent):
+            return await self.restore_in_turn(agent, origin, item, to=to)
+
+    async def restore_in_turn(
+        self,
+        agent: Identity | None,
+        origin: str | None,
+        item: FormerState,
+        *,
+        to: ResourcePath | None = None,
+    ) -> ResourcePath:
+        """As :meth:`restore`, by a caller who has the turn."""
+        tree = await self._tree(item)
+        if len(tree) > MAX_RESOURCES:
             raise Conflict(TrashCodes.TOO_LARGE)
-        await self._check(agent, origin, states)
+        is_elsewhere = to is not None and to != item.path
+        states = await self._restorable(agent, origin, tree, is_elsewhere=is_elsewhere)
+        gone: Sequence[FormerState] = [each for each in states if not _is_acl(each)]
+        if is_elsewhere and not await self.past.may(agent, origin, item, Mode.CONTROL):
+            gone = ()  # it would be removed for good from where it was
         bodies = await self._bodies(states)
         try:
             for number in range(1, _MAX_NAMES):
@@ -144,47 +217,76 @@ class Trash:
                 if to is None and await self._is_taken(target):
                     continue
                 try:
-                    await self._create(agent, origin, item, target, bodies)
+                    await self._create(agent, origin, item, target, bodies, gone=gone)
                 except Conflict:
                     if to is not None or not await self._is_taken(target):
                         raise
                 else:
+                    if is_elsewhere:
+                        for each in states:
+                            self.resources.note_read(agent, each.path)
                     return target
         finally:  # has no effect on what was committed
             staged = [body for _, body in bodies if isinstance(body, StagedBlob)]
             await self.past.records.store.discard_all(staged)
         raise Conflict(TrashCodes.NAME_TAKEN)
 
-    async def remove(self, agent: Identity | None, origin: str | None, item: FormerState) -> None:
-        """Remove an item and its versions for good. Raises AccessDenied, NotAuthenticated,
-        StorageError, Overloaded."""
-        states = await self._tree(item)
-        await self._check(agent, origin, states)
-        where, values = at_or_below(item.path)
-        versions = await self.past.select(
-            item.root,
-            f"{where} AND deleted = %s AND ended_ms <= %s",
-            *values,
-            REPLACED,
-            item.ended_ms,
-        )
-        # The item itself is the last one: what is interrupted can be done again.
-        await self.keeper.drop([*versions, *reversed(states)])
+    async def remove(
+        self, agent: Identity | None, origin: str | None, path: ResourcePath, version: str
+    ) -> None:
+        """Remove an item and its versions for good, by an agent who has Control of all of it now
+        and had it then, or has Control of the storage.
+
+        Raises as :meth:`item` does, RateLimited, StorageError and Overloaded.
+        """
+        async with self.turn(agent):
+            owns = await self.past.controls(agent, origin, _root_of(path))
+            for state in await self._found(path, version):
+                if owns or await self._is_open(agent, origin, state, Mode.CONTROL):
+                    async for each in self._removable(agent, origin, state, owns=owns):
+                        await self.keeper.drop(each)
+                    return
+        raise NotFound
 
     async def empty(
         self, agent: Identity | None, origin: str | None, place: ResourcePath, root: ResourcePath
-    ) -> int:
-        """Remove everything that the agent may remove at or below a place; the number of items.
-        Raises StorageError, Overloaded."""
-        count = 0
-        async for item in self.items(agent, origin, place, root):
-            if await self.past.may(agent, origin, item.state, Mode.WRITE):
-                try:
-                    await self.remove(agent, origin, item.state)
-                except (AccessDenied, NotAuthenticated):
-                    continue
+    ) -> bool:
+        """Remove everything that the agent may remove at or below a place; whether nothing is left
+        that the agent may know of. Raises RateLimited, StorageError, Overloaded."""
+        async with self.turn(agent):
+            owns = await self.past.controls(agent, origin, root)
+            is_empty, count = True, 0
+            gone: list[FormerState] = []
+            async for item in self._deleted(place, root):
                 count += 1
-        return count
+                try:
+                    if not owns and not await self._is_open(agent, origin, item, Mode.CONTROL):
+                        continue
+                    async for each in self._removable(agent, origin, item, owns=owns):
+                        gone += each
+                        if len(gone) > MAX_LISTED:
+                            await self.keeper.drop(gone)
+                            gone = []
+                except (AccessDenied, NotAuthenticated):
+                    is_empty = False
+            await self.keeper.drop(gone)
+            return is_empty and count < _MAX_PAGES * MAX_LISTED
+
+    async def _removable(
+        self, agent: Identity | None, origin: str | None, item: FormerState, *, owns: bool
+    ) -> AsyncIterator[Sequence[FormerState]]:
+        """What is removed with an item, the item last: what is interrupted can be done again. Rules
+        stay until their time is over, since they say who could read other states. Raises
+        AccessDenied, NotAuthenticated."""
+        states = [each for each in await self._tree(item) if not _is_acl(each)]
+        if not owns:
+            await self._check(agent, origin, states, Mode.CONTROL)
+        paths = {each.path for each in states}
+        where, values = at_or_below(item.path)
+        condition = f"{where} AND deleted = %s AND ended_ms <= %s"
+        async for page in self.past.pages(item.root, condition, *values, REPLACED, item.ended_ms):
+            yield [each for each in page if each.path in paths]
+        yield states[::-1]
 
     async def _tree(self, item: FormerState) -> list[FormerState]:
         """The item and what was deleted with it, in the order of the paths."""
@@ -193,17 +295,41 @@ class Trash:
         limit = MAX_RESOURCES + 1
         return await self.past.select(item.root, condition, *values, item.ended_version, limit)
 
-    async def _check(
-        self, agent: Identity | None, origin: str | None, states: Sequence[FormerState]
-    ) -> None:
-        """Raises AccessDenied or NotAuthenticated unless the agent could write all of it. What
-        governs an ACL is its subject, which is among them."""
+    async def _restorable(
+        self,
+        agent: Identity | None,
+        origin: str | None,
+        states: Sequence[FormerState],
+        *,
+        is_elsewhere: bool,
+    ) -> Sequence[FormerState]:
+        """What the agent may have again. Rules need Control: without it, they are left behind by
+        what is restored elsewhere, as a copy does. Raises AccessDenied or NotAuthenticated."""
+        await self._check(
+            agent, origin, [each for each in states if not _is_acl(each)], Mode.READ, Mode.WRITE
+        )
+        found = []
         for index, state in enumerate(states):
             if index % _CHECKS_AT_ONCE == 0:
                 await asyncio.sleep(0)
-            if state.kind != ResourceKind.ACL.value and not await self.past.could(
-                agent, origin, state, Mode.READ, Mode.WRITE
-            ):
+            if not _is_acl(state) or await self.past.may(agent, origin, state, Mode.CONTROL):
+                found.append(state)
+            elif not is_elsewhere:
+                raise NotAuthenticated if agent is None else AccessDenied
+        return found
+
+    async def _check(
+        self,
+        agent: Identity | None,
+        origin: str | None,
+        states: Sequence[FormerState],
+        *needed: Mode,
+    ) -> None:
+        """Raises AccessDenied or NotAuthenticated unless the agent has the modes on all of it."""
+        for index, state in enumerate(states):
+            if index % _CHECKS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            if not await self.past.may(agent, origin, state, *needed):
                 raise NotAuthenticated if agent is None else AccessDenied
 
     async def _is_taken(self, path: ResourcePath) -> bool:
@@ -232,6 +358,8 @@ class Trash:
         item: FormerState,
         target: ResourcePath,
         bodies: Sequence[tuple[FormerState, Body]],
+        *,
+        gone: Sequence[FormerState],
     ) -> None:
         puts, originals = [], {}
         for state, body in bodies:
@@ -245,7 +373,7 @@ class Trash:
             return await self.past.content(originals[put.path])
 
         request = ResourceRequest(Operation("PUT", target, InMemoryBody(), origin=origin), agent)
-        request.records = tuple(state.drop for state, _ in bodies)
+        request.records = tuple(state.drop for state in gone)
         await self.resources.create(request, puts, read)
 
     async def _put(
@@ -267,6 +395,10 @@ class Trash:
             if new is not None:
                 content_type, body = essence(content_type), InlineBody(new)
         return Put(path, kind, content_type, body, creates=True, created_ms=state.created_ms)
+
+
+def _is_acl(state: FormerState) -> bool:
+    return state.kind == ResourceKind.ACL.value
 
 
 def at_or_below(path: ResourcePath) -> tuple[str, Sequence[str]]:

@@ -3,21 +3,22 @@
 A former state says who ended it, and through which application. A change can be undone if the
 present state is still what that one has left: then the state before its first change is written
 again, by an ordinary write for each resource, with the present version as a precondition. What was
-deleted is restored from the trash. What somebody else has changed since is a conflict, and stays.
+deleted is restored from the trash, containers first, and then what had been changed in it before.
+What somebody else has changed since is a conflict, and stays. Changes of ACLs are undone for those
+who have Control of the subject now, and had it by the ACL of then.
 
-What was created is not in the history, so it stays as well.
+What was created is not in the history, so it stays as well, also an ACL where there was none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
 from typing import Final
 
 from podstead.core.conditional import Conditions
 from podstead.core.errors import Conflict, NotFound, RequestRefused
-from podstead.core.identifiers import ResourcePath
+from podstead.core.identifiers import ResourcePath, ancestors, subject_of
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation
 from podstead.features.history.past import Past
@@ -25,12 +26,12 @@ from podstead.features.history.trash import Trash
 from podstead.resources.entity_tags import stored_tag
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.uploads import DraftBody
-from podstead.storage.former_states import DELETED, REPLACED, FormerState
-from podstead.storage.records import Metadata
+from podstead.storage.former_states import DELETED, DELETED_WITH, FormerState
+from podstead.storage.records import Metadata, Version
 from podstead.wac.modes import Mode
 
 MAX_CHANGES: Final = 1000
-"""How many states are looked at for one list."""
+"""How many changes one list has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +42,18 @@ class Actor:
     client: str | None
 
     def ended(self, state: FormerState) -> bool:
-        """Whether the actor has ended a state: through the application, whoever used it, or
-        else the person without any."""
-        if self.client is not None:
-            return state.client == self.client
-        return state.client is None and state.agent == self.agent
+        """Whether the actor has ended a state."""
+        return state.agent == self.agent and state.client == self.client
 
 
 @dataclass(frozen=True, slots=True)
 class UndoableChange:
     """What the actor has done to one resource. ``before`` is its state before the first change,
-    ``item`` is what was deleted, if it was; ``present`` is what is stored now. One in conflict
-    cannot be undone."""
+    and ``last`` the last former state, an item of the trash if the resource was deleted by itself;
+    ``present`` is what is stored now. One in conflict cannot be undone."""
 
     before: FormerState
-    item: FormerState | None
+    last: FormerState
     present: Metadata | None
     in_conflict: bool
 
@@ -65,93 +63,164 @@ class UndoableChange:
 
 
 @dataclass(frozen=True, slots=True)
+class UndoableChanges:
+    """Changes by their paths; those that can be undone and those that cannot are each at most
+    :data:`MAX_CHANGES`, and ``is_complete`` says whether these are all."""
+
+    changes: Sequence[UndoableChange]
+    is_complete: bool
+
+
+class _StatesOfResource:
+    """What matters of the states of one resource, which are added in order."""
+
+    def __init__(self, actor: Actor, first: FormerState) -> None:
+        self._actor = actor
+        self.before: FormerState | None = None
+        self.last = first
+        self.is_alone = True
+
+    def add(self, state: FormerState) -> None:
+        """Once the actor has ended a state, all others must have the same end, and each must have
+        begun with the write that ended the one before it."""
+        if self.before is None:
+            if self._actor.ended(state):
+                self.before = state
+        elif not self._actor.ended(state) or self.last.ended_version != state.version:
+            self.is_alone = False
+        self.last = state
+
+
+@dataclass(frozen=True, slots=True)
 class Undo:
     """Lists and undoes changes."""
 
     past: Past
     trash: Trash
 
-    async def actors(self, root: ResourcePath) -> Sequence[Actor]:
-        """Who has changed something in a storage, as far as it is kept. Raises StorageError."""
-        rows = await self.past.records.store.fetch(
+    async def actors(self, agent: Identity | None, root: ResourcePath) -> Sequence[Actor]:
+        """Who has changed something in a storage, as far as it is kept. Raises RateLimited,
+        StorageError."""
+        statement = (
             "SELECT agent, client FROM former_states WHERE root = %s"
-            " GROUP BY agent, client ORDER BY max(ended_ms) DESC LIMIT 100",
-            root,
+            " GROUP BY agent, client ORDER BY max(ended_ms) DESC LIMIT 100"
         )
-        return [Actor(agent, client) for agent, client in rows]
+        async with self.trash.turn(agent):
+            rows = await self.past.records.store.fetch(statement, root)
+        return [Actor(*row) for row in rows]
 
     async def changes(
         self, agent: Identity | None, root: ResourcePath, actor: Actor, since_ms: int
-    ) -> Sequence[UndoableChange]:
-        """What the actor has changed in a storage since a time, as far as the agent may read it, by
-        the paths. Raises StorageError."""
-        condition = "ended_ms >= %s AND deleted < 2 ORDER BY path, modified_ms, version"
-        states = await self.past.select(root, condition, since_ms)
-        found = []
-        for path, every in groupby(states, key=lambda each: each.path):
-            change = await self._change(path, list(every), actor)
-            if change is not None and await self.past.may(agent, None, change.before, Mode.READ):
-                found.append(change)
-                if len(found) == MAX_CHANGES:
-                    break
-        return found
+    ) -> UndoableChanges:
+        """What the actor has changed in a storage since a time, as far as the agent may read it.
+        Raises RateLimited, StorageError."""
+        async with self.trash.turn(agent):
+            return await self._changes(agent, root, actor, since_ms)
 
-    async def _change(
-        self, path: ResourcePath, states: Sequence[FormerState], actor: Actor
-    ) -> UndoableChange | None:
-        """The change of one resource, whose states since the time are given in order."""
-        first = next((n for n, each in enumerate(states) if actor.ended(each)), None)
-        if first is None:
+    async def _changes(
+        self, agent: Identity | None, root: ResourcePath, actor: Actor, since_ms: int
+    ) -> UndoableChanges:
+        found: list[UndoableChange] = []
+        counts = {True: 0, False: 0}
+        async for states in self._by_resource(root, actor, since_ms):
+            change = await self._change(states)
+            if change is None or not await self.past.may(agent, None, change.before, Mode.READ):
+                continue
+            if counts[change.in_conflict] < MAX_CHANGES:
+                counts[change.in_conflict] += 1
+                found.append(change)
+            elif not change.in_conflict:
+                return UndoableChanges(found, is_complete=False)
+        return UndoableChanges(found, is_complete=counts[True] < MAX_CHANGES)
+
+    async def _by_resource(
+        self, root: ResourcePath, actor: Actor, since_ms: int
+    ) -> AsyncIterator[_StatesOfResource]:
+        states: _StatesOfResource | None = None
+        async for page in self.past.pages(root, "ended_ms >= %s", since_ms):
+            for state in page:
+                if states is None or states.last.path != state.path:
+                    if states is not None:
+                        yield states
+                    states = _StatesOfResource(actor, state)
+                states.add(state)
+        if states is not None:
+            yield states
+
+    async def _change(self, states: _StatesOfResource) -> UndoableChange | None:
+        """The change of one resource."""
+        before, last = states.before, states.last
+        if before is None:
             return None
-        before, last = states[first], states[-1]
-        present = (await self.past.records.store.read_metadata([path]))[path]
-        is_alone = all(map(actor.ended, states[first:])) and _are_consecutive(states[first:])
-        item = last if last.deleted == DELETED else None
-        if item is None:
-            fits = present is not None and present.version == last.ended_version
-        else:
+        path, subject = before.path, subject_of(before.path)
+        stored = await self.past.records.store.read_metadata([path, subject])
+        present = stored[path]
+        if before is last and last.deleted == DELETED_WITH:
+            # It returns with its subject or container, unless it was deleted alone.
+            is_alone = subject != path and stored[subject] is not None and present is None
+            if not is_alone or await self._is_in_trash(last):
+                return None
+        if last.deleted:
             fits = present is None
-        return UndoableChange(before, item, present, in_conflict=not (is_alone and fits))
+        else:
+            fits = present is not None and present.version == last.ended_version
+        return UndoableChange(before, last, present, in_conflict=not (states.is_alone and fits))
+
+    async def _is_in_trash(self, state: FormerState) -> bool:
+        """Whether the subject or container with which a state was deleted is there."""
+        above = [subject_of(state.path), *ancestors(state.path)]
+        condition = (
+            f"ended_version = %s AND deleted = 1 AND path IN ({', '.join(['%s'] * len(above))})"
+        )
+        return bool(await self.past.select(state.root, condition, state.ended_version, *above))
 
     async def undo(
-        self, agent: Identity | None, changes: Iterable[UndoableChange]
+        self, agent: Identity | None, root: ResourcePath, actor: Actor, since_ms: int
     ) -> tuple[int, int]:
         """Undo changes, each by itself; how many were undone, and how many were not, because they
-        are in conflict or the agent may not. Raises ServerTrouble."""
+        are in conflict, the agent may not, or there are more than :data:`MAX_CHANGES`. Raises
+        RateLimited, ServerTrouble."""
         done = left = 0
-        for change in changes:
-            try:
-                if change.in_conflict:
-                    raise Conflict
-                await self._undo(agent, change)
-            except RequestRefused:
-                left += 1
-            else:
-                done += 1
-        return done, left
+        restored: set[Version] = set()
+        async with self.trash.turn(agent):
+            found = await self._changes(agent, root, actor, since_ms)
+            for change in found.changes:  # what is restored comes before what was in it
+                try:
+                    if change.in_conflict:
+                        raise Conflict
+                    await self._undo(agent, change, restored)
+                except RequestRefused:
+                    left += 1
+                else:
+                    done += 1
+        return done, left + (not found.is_complete)
 
-    async def _undo(self, agent: Identity | None, change: UndoableChange) -> None:
-        present, before = change.present, change.before
-        if change.item is not None:
-            item = await self.trash.item(agent, None, change.path, change.item.version)
-            await self.trash.restore(agent, None, item, to=change.path)
-            if change.item == before:
+    async def _undo(
+        self, agent: Identity | None, change: UndoableChange, restored: set[Version]
+    ) -> None:
+        """``restored`` are the versions of what has been restored from the trash before."""
+        present, before, path = change.present, change.before, change.path
+        if change.last.deleted == DELETED:
+            item = await self.trash.item(agent, None, path, change.last.version)
+            await self.trash.restore_in_turn(agent, None, item, to=path)
+            present = (await self.past.records.store.read_metadata([path]))[path]
+            if present is not None:
+                restored.add(present.version)
+            if change.last == before:
                 return
-            present = (await self.past.records.store.read_metadata([change.path]))[change.path]
-        if present is None or before.deleted != REPLACED:
-            raise NotFound
+        elif change.last.deleted and before is not change.last:
+            present = (await self.past.records.store.read_metadata([path]))[path]
+            if present is None or present.version not in restored:
+                raise Conflict
         if not await self.past.may(agent, None, before, Mode.READ):
             raise NotFound
         operation = Operation(
             "PUT",
-            change.path,
+            path,
             DraftBody(await self.past.open(before)),
-            conditions=Conditions(if_match=stored_tag(present)),
+            conditions=Conditions(if_none_match="*")
+            if present is None
+            else Conditions(if_match=stored_tag(present)),
             content_type=before.content_type,
         )
         await self.trash.resources.handle(ResourceRequest(operation, agent))
-
-
-def _are_consecutive(states: Sequence[FormerState]) -> bool:
-    """Whether each state began with the write that ended the one before it."""
-    return all(one.ended_version == other.version for one, other in pairwise(states))

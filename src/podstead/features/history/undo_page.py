@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -10,7 +10,8 @@ from urllib.parse import unquote, urlencode
 
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.features.history.undo import Actor, Undo, UndoableChange
+from podstead.features.history.undo import Actor, Undo, UndoableChange, UndoableChanges
+from podstead.storage.former_states import DELETED
 from podstead.web.account.home import AgentNames, ChosenPod, agent_text, chosen_pod
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import PREFIX
@@ -54,11 +55,11 @@ class UndoPage:
         """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest."""
         pod = chosen_pod(page, page.signed_in())
         await self.undo.past.gate.require_control(page.identity, pod.root)
-        actors = await self.undo.actors(pod.root)
+        actors = await self.undo.actors(page.identity, pod.root)
         who, since = page.query_text("who"), page.query_text("since")
-        changes: Sequence[UndoableChange] | None = None
+        found: UndoableChanges | None = None
         if who and since:
-            changes = await self._changes(page, pod, who, since)
+            found = await self.undo.changes(page.identity, pod.root, _actor(who), _begin(since))
         names = await self.names(pod.root, (each.agent for each in actors if each.agent))
         return self.site.page(
             page,
@@ -67,8 +68,9 @@ class UndoPage:
             actors=[(_key(each), self._title(page, each, names)) for each in actors],
             who=who,
             since=since,
-            changes=None if changes is None else [_shown(each, pod) for each in changes],
-            can_undo=any(not each.in_conflict for each in changes or ()),
+            changes=None if found is None else [_shown(each, pod) for each in found.changes],
+            is_complete=found is None or found.is_complete,
+            can_undo=found is not None and any(not each.in_conflict for each in found.changes),
             action=UNDO,
         )
 
@@ -82,21 +84,11 @@ class UndoPage:
             raise BadRequest(WebCodes.FORM_MALFORMED)
         await self.undo.past.gate.require_control(page.identity, pod.root)
         who, since = sent.text("who"), sent.text("since")
-        changes = await self._changes(page, pod, who, since)
-        _done, left = await self.undo.undo(page.identity, changes)
+        _done, left = await self.undo.undo(page.identity, pod.root, _actor(who), _begin(since))
         chosen = {"who": who, "since": since} if left else {}
         query = urlencode({"pod": pod.name, **chosen})
         notice = Notice("partly-undone" if left else "undone")
         return self.site.see_other(f"{UNDO}?{query}", notice)
-
-    async def _changes(
-        self, page: PageRequest, pod: ChosenPod, who: str, since: str
-    ) -> Sequence[UndoableChange]:
-        """Raises BadRequest."""
-        for actor in await self.undo.actors(pod.root):
-            if _key(actor) == who:
-                return await self.undo.changes(page.identity, pod.root, actor, _begin(since))
-        raise BadRequest(WebCodes.FORM_MALFORMED)
 
     def _title(self, page: PageRequest, actor: Actor, names: Mapping[str, str]) -> str:
         viewer, base_url = page.identity, self.site.base_url
@@ -109,6 +101,14 @@ class UndoPage:
 def _key(actor: Actor) -> str:
     """How forms name the actor."""
     return f"{actor.agent or ''} {actor.client or ''}"
+
+
+def _actor(key: str) -> Actor:
+    """Raises BadRequest."""
+    agent, space, client = key.partition(" ")
+    if not space:
+        raise BadRequest(WebCodes.FORM_MALFORMED)
+    return Actor(agent or None, client or None)
 
 
 def _begin(since: str) -> int:
@@ -124,7 +124,7 @@ def _shown(change: UndoableChange, pod: ChosenPod) -> ShownUndo:
     return ShownUndo(
         name=unquote(change.path[len(pod.root) :]),
         is_container=is_container(change.path),
-        was_deleted=change.item is not None,
+        was_deleted=change.last.deleted == DELETED,
         in_conflict=change.in_conflict,
         at_ms=change.before.ended_ms,
     )

@@ -63,9 +63,8 @@ class TrashEndpoint:
         """List what the agent may read. Raises NotFound."""
         path, root, _ = _addressed(request)
         origin = request.fields.get(b"origin")
-        items = [
-            self._described(each) async for each in self._trash.items(agent, origin, path, root)
-        ]
+        found = await self._trash.items(agent, origin, path, root)
+        items = [self._described(each) for each in found.items]
         return json_content_response({"items": items}, method=request.method, headers=[NO_STORE])
 
     @route(TRASH_API + REST, "POST", access=Access.PUBLIC)
@@ -86,8 +85,7 @@ class TrashEndpoint:
         path, root, version = _addressed(request)
         origin = request.fields.get(b"origin")
         if version:
-            item = await self._trash.item(agent, origin, path, version)
-            await self._trash.remove(agent, origin, item)
+            await self._trash.remove(agent, origin, path, version)
         else:
             await self._trash.empty(agent, origin, path, root)
         return empty_response(204, [NO_STORE])
