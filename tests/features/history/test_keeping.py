@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import groupby, zip_longest
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +30,9 @@ RETENTION = Retention(deleted_ms=30 * DAY_MS, versions_ms=20 * DAY_MS)
 ROOT = ResourcePath("/alice/")
 
 
-def state(path: str, ended_ms: int, *, deleted: int = 0, kind: int = 1) -> FormerState:
+def state(
+    path: str, ended_ms: int, *, deleted: int = 0, kind: int = 1, client: str | None = None
+) -> FormerState:
     return FormerState(
         ROOT,
         ResourcePath(path),
@@ -38,7 +41,7 @@ def state(path: str, ended_ms: int, *, deleted: int = 0, kind: int = 1) -> Forme
         ended_ms,
         Version("0" * 16),
         deleted,
-        *(None, None, None, None),
+        *(None, client, None, None),
         kind,
         "text/plain",
         1,
@@ -50,7 +53,8 @@ def state(path: str, ended_ms: int, *, deleted: int = 0, kind: int = 1) -> Forme
 def kept_by(states: Sequence[FormerState], now_ms: int = NOW_MS) -> list[FormerState]:
     thinning = Thinning(RETENTION, now_ms)
     backwards = sorted(states, key=lambda each: (each.path, each.modified_ms), reverse=True)
-    return [each for each in backwards if not thinning.drops(each)]
+    pairs = zip_longest(backwards, backwards[1:])
+    return [each for each, older in pairs if not thinning.drops(each, older)]
 
 
 ages_ms = st.lists(st.integers(1, 40 * DAY_MS), unique=True, max_size=60)
@@ -81,8 +85,44 @@ def test_the_number_of_versions_is_bounded_for_each_path() -> None:
         state(path, NOW_MS - age) for path in ("/alice/a", "/alice/b") for age in range(1, 150)
     ]
     kept = kept_by(states)
-    assert len(kept) == 2 * MAX_VERSIONS
-    assert min(each.ended_ms for each in kept) == NOW_MS - MAX_VERSIONS
+    assert len(kept) == 2 * (MAX_VERSIONS + 1)
+    first, second, *_ = sorted({each.ended_ms for each in kept})
+    assert (first, second) == (NOW_MS - 149, NOW_MS - MAX_VERSIONS)
+
+
+def test_many_writes_of_one_application_leave_the_version_before() -> None:
+    good = state("/alice/a", NOW_MS - 1000, client="editor")
+    bad = [state("/alice/a", NOW_MS - age, client="other") for age in range(1, 900)]
+    kept = kept_by([good, *bad])
+    assert good in kept
+    assert bad[-1] in kept
+    assert len(kept) == MAX_VERSIONS + 2
+    # Two that take turns: the number of runs is bounded.
+    turns = [state("/alice/a", NOW_MS - age, client=str(age % 2)) for age in range(1, 900)]
+    assert kept_by(turns) == turns[:MAX_VERSIONS]
+
+
+runs = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(1, 90), st.integers(1, DAY_MS // 400)), max_size=6
+)
+
+
+@given(runs)
+def test_runs_are_thinned_as_the_model_says(drawn: list[tuple[str, int, int]]) -> None:
+    states: list[FormerState] = []  # the newest first
+    age_ms = 0
+    for client, number, step_ms in drawn:
+        for _ in range(number):
+            age_ms += step_ms
+            states.append(state("/alice/a", NOW_MS - age_ms, client=client))
+    recent = [each for each in states if each.ended_ms > NOW_MS - DAY_MS]
+    found = [list(every) for _, every in groupby(recent, key=lambda each: each.client)]
+    firsts = [every[-1] for every in found]
+    within = [each for every in found for each in every[:-1]][:MAX_VERSIONS]
+    kept = kept_by(states)
+    of_last_day = [each for each in kept if each.ended_ms > NOW_MS - DAY_MS]
+    assert of_last_day == sorted([*firsts, *within], key=lambda each: -each.ended_ms)
+    assert kept_by(kept) == kept
 
 
 def test_rules_are_neither_thinned_nor_counted() -> None:

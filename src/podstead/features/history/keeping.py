@@ -17,6 +17,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final
 
 from msgspec.structs import replace
@@ -36,7 +37,8 @@ logger = logging.getLogger("podstead.history")
 
 DAY_MS: Final = 24 * 3600 * 1000
 MAX_VERSIONS: Final = 100
-"""How many versions of a document are kept at most."""
+"""How many versions of a document are kept at most: of the last day, besides those before the last
+so many runs of writes of one agent through one application; and of the time before."""
 LOOK_AFTER_BYTES: Final = 16 * 1024 * 1024
 """After so much has been written to a storage, a worker looks whether there is room."""
 PAGE: Final = 500
@@ -93,12 +95,13 @@ class Thinning:
 
     def _begin(self, path: str) -> None:
         self._path = path
-        self._count = 0
+        self._days = self._runs = self._within_runs = 0
         self._day: int | None = None
+        self._newer: FormerState | None = None
         self._is_gone = False
 
-    def drops(self, state: FormerState) -> bool:
-        """Whether the next state is to be removed."""
+    def drops(self, state: FormerState, older: FormerState | None) -> bool:
+        """Whether the next state is to be removed, before which there is an ``older`` one."""
         if state.path != self._path:
             self._begin(state.path)
         is_kept = self._retention.is_kept(state, self._now_ms)
@@ -110,13 +113,40 @@ class Thinning:
             return self._is_gone
         if self._is_gone or not is_kept:
             return True
-        if state.ended_ms <= self._now_ms - DAY_MS:
-            day = state.ended_ms // DAY_MS
-            if day == self._day:
-                return True
-            self._day = day
-        self._count += 1
-        return self._count > MAX_VERSIONS
+        if self._is_of_last_day(state):
+            return self._drops_of_last_day(state, older)
+        day = state.ended_ms // DAY_MS
+        if day == self._day:
+            return True
+        self._day = day
+        self._days += 1
+        return self._days > MAX_VERSIONS
+
+    def _is_of_last_day(self, state: FormerState) -> bool:
+        return state.ended_ms > self._now_ms - DAY_MS
+
+    def _drops_of_last_day(self, state: FormerState, older: FormerState | None) -> bool:
+        # An application that writes again and again must not make people lose what was there
+        # before it, so that is the last to go.
+        if self._newer is None or not _is_same_run(state, self._newer):
+            self._runs += 1
+        self._newer = state
+        if self._runs > MAX_VERSIONS:
+            return True
+        if older is None or not self._is_of_last_day(older) or not _is_same_run(older, state):
+            return False
+        self._within_runs += 1
+        return self._within_runs > MAX_VERSIONS
+
+
+def _is_same_run(older: FormerState, newer: FormerState) -> bool:
+    """Whether the same agent has ended both states of a document, through one application."""
+    return (older.path, older.deleted, older.agent, older.client) == (
+        newer.path,
+        newer.deleted,
+        newer.agent,
+        newer.client,
+    )
 
 
 def charge(state: FormerState) -> int:
@@ -201,8 +231,8 @@ class Keeper:
         kept_bytes = 0
         async for page in self._backwards(root):
             surplus = []
-            for state in page:
-                if thinning.drops(state):
+            for state, older in page:
+                if thinning.drops(state, older):
                     surplus.append(state)
                 else:
                     kept_bytes += charge(state)
@@ -251,12 +281,15 @@ class Keeper:
     async def _oldest(self, root: ResourcePath) -> list[FormerState]:
         return [former_state_of(row) for row in await self._store.fetch(_OLDEST, root, BATCH)]
 
-    async def _backwards(self, root: ResourcePath) -> AsyncIterator[Sequence[FormerState]]:
-        """The states of a storage in descending order."""
+    async def _backwards(
+        self, root: ResourcePath
+    ) -> AsyncIterator[Sequence[tuple[FormerState, FormerState | None]]]:
+        """The states of a storage in descending order, each with the one that follows."""
         key: tuple[str, int, str] = (_AFTER_ALL, 0, "")
-        while rows := await self._store.fetch(_BACKWARDS, root, *key, PAGE):
-            page = [former_state_of(row) for row in rows]
-            yield page
+        while rows := await self._store.fetch(_BACKWARDS, root, *key, PAGE + 1):
+            states = [former_state_of(row) for row in rows]
+            page = states[:PAGE]
+            yield list(zip_longest(page, states[1:]))
             last = page[-1]
             key = last.path, last.modified_ms, last.version
             await asyncio.sleep(0)
