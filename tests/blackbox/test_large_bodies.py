@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.client import create_pod
 from tests.support.engine_choice import CHOICE
+from tests.support.features import NO_HISTORY_OPTIONS
 from tests.support.limited_server import Owner
 from tests.support.server import ServerProcess, running_server
 from tests.support.waiting import wait_until
@@ -38,7 +39,7 @@ def max_growth_bytes() -> int:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     root = tmp_path_factory.mktemp("large") / "root"
-    with running_server(ServerProcess(root=root)) as server:
+    with running_server(ServerProcess(root, NO_HISTORY_OPTIONS)) as server:
         yield server
     shutil.rmtree(root)  # else the last runs of the tests would keep gigabytes
 

@@ -138,18 +138,20 @@ async def used_bytes(root: Path, pod: Pod) -> int:
 
 
 async def check_disk(root: Path, pod: Pod, model: Model, used_at_first: int) -> None:
-    """Nothing is lost to the quota, and after a sweep no body is left that nothing refers to."""
+    """Nothing is lost to the quota, and after a sweep each large body is in use or kept of the
+    past."""
     sizes = document_sizes(model)
     store = new_store(root)
     await store.open()
     try:
         await store.sweep(now_ms=time.time_ns() // 1_000_000 + A_DAY_MS)
+        former = await store.fetch("SELECT size_bytes FROM former_states WHERE blob IS NOT NULL")
     finally:
         await store.close()
     paths = [path for path, thing in model.items() if thing and path != shared_container(pod)]
     fixed = sum(fixed_charge(ResourcePath(path)) for path in paths)
     assert await used_bytes(root, pod) == used_at_first + sum(sizes) + fixed
-    large = [size for size in sizes if size > INLINE_BYTES]
+    large = [size for size in sizes if size > INLINE_BYTES] + [size for (size,) in former]
     assert sorted(bodies_in(root).sizes_bytes()) == sorted(large)
 
 

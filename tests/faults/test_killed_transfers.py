@@ -9,6 +9,7 @@ import http.client
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
@@ -50,14 +51,17 @@ async def trees_in(root: Path, container: str) -> dict[str, Contents]:
 
 
 async def swept(root: Path) -> list[int]:
-    """The sizes of the large bodies, after everything unused was removed."""
+    """The sizes of the large bodies that are in use, after everything unused was removed."""
     store = new_store(root)
     await store.open()
     try:
         await store.sweep(now_ms=time.time_ns() // 1_000_000 + A_DAY_MS)
+        former = await store.fetch("SELECT size_bytes FROM former_states WHERE blob IS NOT NULL")
     finally:
         await store.close()
-    return bodies_in(root).sizes_bytes()
+    sizes = Counter(bodies_in(root).sizes_bytes())
+    sizes.subtract(size for (size,) in former)
+    return list(sizes.elements())
 
 
 def plant(client: Client, pod: Pod, container: str) -> None:

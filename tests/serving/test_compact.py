@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.client import Client, Pod, create_pod
-from tests.support.features import GIT_OPTIONS
+from tests.support.features import GIT_OPTIONS, NO_HISTORY_OPTIONS
 from tests.support.git import Git, url_of
 from tests.support.git_requests import noise
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
@@ -30,7 +30,7 @@ LEFT = "00000000"
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
     with running_server(
-        ServerProcess(tmp_path / "root", (*GIT_OPTIONS, "--workers", "1", "--keep-deleted", "0"))
+        ServerProcess(tmp_path / "root", (*GIT_OPTIONS, "--workers", "1", *NO_HISTORY_OPTIONS))
     ) as running:
         yield running
 

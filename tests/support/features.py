@@ -16,6 +16,10 @@ GIT_OPTIONS = () if "git" in LEFT_OUT else ("--git",)
 """Turns git on, where a server of a test that is about something else has it, too."""
 WEBID_TLS_OPTIONS = () if "webid_tls" in LEFT_OUT else ("--webid-tls",)
 """Has the TLS listener request client certificates, likewise."""
+NO_HISTORY_OPTIONS = (
+    () if "history" in LEFT_OUT else ("--keep-deleted", "0", "--keep-versions", "0")
+)
+"""Keeps nothing of the past, where a test is about files that are not needed any more."""
 
 
 def features_of(item: pytest.Item) -> list[str]:

@@ -198,7 +198,8 @@ class WorkerFeature:
     """Objects whose methods declare pages with ``@route`` and take a ``PageRequest``."""
 
     navigation: Sequence[NavigationRow] = ()
-    """What the navigation of pages links to: the address of a page, an icon and a title."""
+    """What the navigation of pages links to, for people with a pod here: the address of a page, an
+    icon and a title."""
 
     previews: ContentPreviews | None = None
     """What the pages show of stored content."""

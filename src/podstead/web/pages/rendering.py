@@ -92,8 +92,6 @@ CONSOLE_ENTRIES: Final[Sequence[NavigationRow]] = (
 _WITHOUT_NAVIGATION: Final = (LINK, FORGOT, VERIFY)
 _PLAIN_ACTIONS: Final = frozenset({"", "files"})
 """What pages that are about no pod lead to: no search, for example."""
-_OF_OWNERS: Final = frozenset(address for address, *_rest in ENTRIES) - {SHARED}
-"""The pages about a pod, and about the account that it belongs to."""
 _ABOUT_FILES: Final = (UPLOAD, NEW, SAVE, SEARCH, RENAME, MOVE, COPY, DELETE, SHARE, WHY, ASK)
 _BELOW: Final = {f"{FILES}/": _ABOUT_FILES, SHARED: (REQUESTS,)}
 """Pages that belong to an entry though their addresses are not below it."""
@@ -113,7 +111,7 @@ class NavigationEntry:
     @property
     def needs_pod(self) -> bool:
         """Whether the page shows something only to people with a pod on this server."""
-        return self.address in _OF_OWNERS
+        return self.address != SHARED and not self.address.startswith(CONSOLE)
 
 
 def entries(
