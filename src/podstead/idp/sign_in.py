@@ -59,7 +59,7 @@ HOUR_S: Final = 3600
 PAUSE_S: Final = 900
 MAX_WAITING: Final = 32
 """How many attempts with one name a worker has under way at most."""
-_WRITE_ATTEMPTS: Final = 16
+_WRITE_ATTEMPTS: Final = 100
 """How often a failure is written before the other workers that write to it are too many."""
 _MINUTE_S: Final = 60
 
