@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import unquote, urlencode
 
+from podstead.core.date_times import read_day
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features.history.undo import Actor, Undo, UndoableChange, UndoableChanges
@@ -114,10 +114,9 @@ def _actor(key: str) -> Actor:
 def _begin(since: str) -> int:
     """The beginning of a day in UTC. Raises BadRequest."""
     try:
-        day = datetime.strptime(since, "%Y-%m-%d").replace(tzinfo=UTC)
+        return read_day(since)
     except ValueError as error:
         raise BadRequest(WebCodes.DATE_MALFORMED) from error
-    return int(day.timestamp()) * 1000
 
 
 def _shown(change: UndoableChange, pod: ChosenPod) -> ShownUndo:
