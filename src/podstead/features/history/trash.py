@@ -283,11 +283,12 @@ class Trash:
         states = [each for each in await self._tree(item) if not _is_acl(each)]
         if not owns:
             await self._check(agent, origin, states, Mode.CONTROL)
-        paths = {each.path for each in states}
+        # The time of creation tells their versions from those of what was there before.
+        removed = {(each.path, each.created_ms) for each in states}
         where, values = at_or_below(item.path)
         condition = f"{where} AND deleted = %s AND ended_ms <= %s"
         async for page in self.past.pages(item.root, condition, *values, REPLACED, item.ended_ms):
-            yield [each for each in page if each.path in paths]
+            yield [each for each in page if (each.path, each.created_ms) in removed]
         yield states[::-1]
 
     async def _tree(self, item: FormerState) -> list[FormerState]:
