@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -18,7 +18,9 @@ from podstead.web.body import AsgiBody, BodyPace, SignedContent
 from podstead.web.codes import WebCodes
 from podstead.web.content_coding import if_none_match
 
-METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH"})
+QUERY: Final = "QUERY"
+"""The method of queries, which are safe and have content (RFC 10008)."""
+METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH", QUERY})
 MAX_UNUSED_BYTES = 64 * 1024
 """The maximum size of the content of a request whose method does not use any."""
 _CONDITIONAL = frozenset(
