@@ -22,6 +22,7 @@ from podstead.core import errors
 from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
+from podstead.core.operation import QUERY
 from podstead.core.request_context import (
     note_agent,
     requester_address,
@@ -43,7 +44,6 @@ from podstead.web.cors import CorsPolicy, cors_headers
 from podstead.web.errors import refusal
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.request import (
-    QUERY,
     ClientCertificates,
     Request,
     path_of,

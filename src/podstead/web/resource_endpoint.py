@@ -13,7 +13,7 @@ from podstead.core import errors, identifiers
 from podstead.core.clock import Clock
 from podstead.core.identity import Identity
 from podstead.core.media_types import HTML, RDF_TYPES, essence, is_passive
-from podstead.core.operation import InMemoryBody, Operation
+from podstead.core.operation import QUERY, InMemoryBody, Operation
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.storage.open_body import AddressedBody
@@ -26,7 +26,7 @@ from podstead.web.errors import refusal
 from podstead.web.pages.addresses import files_url
 from podstead.web.pages.templates import HTML as PAGE_TYPE
 from podstead.web.pages.templates import PAGE_POLICY
-from podstead.web.request import QUERY, Request, operation_of
+from podstead.web.request import Request, operation_of
 from podstead.web.resource_responses import Responder
 from podstead.web.response import NO_STORE, Response, content_response, empty_response
 from podstead.web.routes import Endpoint, is_reserved

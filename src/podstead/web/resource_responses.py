@@ -14,6 +14,7 @@ from podstead.core.caches import memoize_short_first_keys
 from podstead.core.clock import Clock
 from podstead.core.header_fields import Return, link_header
 from podstead.core.media_types import RDF_TYPES, essence
+from podstead.core.operation import QUERY
 from podstead.notifications.channel_types import stream_of_resource
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
@@ -21,7 +22,6 @@ from podstead.storage.records import ResourceKind
 from podstead.wac.conditions import SUPPORTED as SUPPORTED_CONDITIONS
 from podstead.wac.modes import Mode
 from podstead.web.asgi import Headers
-from podstead.web.request import QUERY
 from podstead.web.response import (
     NO_STORE,
     VARY,
