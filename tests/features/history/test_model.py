@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import re
-import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podstead.app.adapters.root import prepared_root
 from podstead.core.date_times import read_time
 from tests.features.history.test_trash import items, remove, restore
-from tests.support.application import BASE, Server, new_pods, running, with_two_pods
-from tests.support.clock import FakeClock
-from tests.support.postgresql import new_database
+from tests.features.history.world import World
+from tests.support.application import BASE
 from tests.support.rdf import TURTLE
-from tests.support.usual_roots import usual_settings
 
 NAMES = ("a.ttl", "b.ttl")
 State = frozenset[int]
@@ -51,44 +41,13 @@ class Model:
     trash: list[tuple[str, list[State]]] = field(default_factory=list)
 
 
-@dataclass
-class World:
-    """One server for all examples, each of which has a folder of its own."""
-
-    runner: asyncio.Runner
-    server: Server
-    clock: FakeClock
-    numbers: Iterator[int] = field(default_factory=itertools.count)
-
-
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def world(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[World]:
-    chosen = usual_settings(Path(tmp_path_factory.mktemp("model")) / "root")
-    clock = FakeClock(time_ms=time.time_ns() // 1_000_000)
-    with ExitStack() as stack:
-        if request.param == "postgresql":
-            chosen = chosen.with_values(database=stack.enter_context(new_database()))
-        stack.enter_context(prepared_root(chosen))
-        runner = stack.enter_context(asyncio.Runner())
-        running_server = AsyncExitStack()
-
-        async def start() -> Server:
-            application = await running_server.enter_async_context(running(chosen, clock=clock))
-            return await with_two_pods(application, await new_pods(application))
-
-        yield World(runner, runner.run(start()), clock)
-        runner.run(running_server.aclose())
-
-
 class Example:
     """Does the same to the server and to the model."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.alice = world.server.alice
-        self.folder = f"/alice/private/{next(world.numbers)}/"
+        self.folder = world.new_folder()
         self.model = Model()
 
     async def act(self, what: str, name: str, choice: int) -> None:
