@@ -68,20 +68,15 @@ async def _purge(
     compacting did."""
     from podstead.app.operator.compact import compact_root
     from podstead.app.operator.data_root import opened_records
-    from podstead.features.history.keeping import BATCH, drop_all
-    from podstead.features.history.trash import at_or_below
-    from podstead.storage.former_states import FORMER_STATE, former_state_of
+    from podstead.features.history.trash import purge as purged
 
-    states = f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s AND"  # noqa: S608
     removed = 0
     async with opened_records(settings) as records:
         found = await records.store.read_metadata(paths)
         for path in paths:
-            where, values = at_or_below(path)
-            select = f"{states} {where} LIMIT %s"
-            while rows := await records.store.fetch(select, storage_root(path), *values, BATCH):
-                await drop_all(records, [former_state_of(row) for row in rows])
-                removed += len(rows)
-                progress("Removing former states", removed, 0)
+            of_path = 0
+            async for of_path in purged(records, path):
+                progress("Removing former states", removed + of_path, 0)
+            removed += of_path
     compacted = await compact_root(settings, on_step=progress)
     return removed, [path for path in paths if found[path] is not None], compacted
