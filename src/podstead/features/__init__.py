@@ -75,6 +75,7 @@ SHIPPED: Final = (
     "two_factor",
     "previews",
     "read_log",
+    "sparql",
     "uploads",
     "watch",
     "webhooks",

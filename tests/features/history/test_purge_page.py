@@ -55,6 +55,7 @@ async def test_versions_of_what_exists_go_and_it_stays(server: Server, store: St
         page = await show(browser, typed)
         assert "2 former versions" in page.text, typed
         assert "It still exists" in page.text
+    page = await show(browser, DOCUMENT)
     await browser.send(page, "/.pages/purge/all", sure="yes")
     assert await versions(server.alice, DOCUMENT) == 1
     assert (await server.alice.get(DOCUMENT)).text == "three"
