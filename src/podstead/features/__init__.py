@@ -75,6 +75,7 @@ SHIPPED: Final = (
     "two_factor",
     "previews",
     "read_log",
+    "search",
     "uploads",
     "watch",
     "webhooks",
