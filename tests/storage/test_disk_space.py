@@ -98,6 +98,34 @@ def test_new_content_needs_a_floor_of_free_space(
     DiskSpace(tmp_path, min_free_bytes=0).check()
 
 
+async def test_what_is_dispensable_goes_until_there_is_room_or_much_of_it_freed_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = FakeClock()
+    space = DiskSpace(tmp_path, now_s=clock.monotonic_s)
+    removed_bytes: list[int] = []
+
+    async def remove(step_bytes: int, *, frees: bool) -> AsyncIterator[int]:
+        while len(removed_bytes) < 20:
+            removed_bytes.append(step_bytes)
+            if frees and len(removed_bytes) == 10:
+                given(monkeypatch, total_bytes=GIB, free_bytes=GIB)
+            yield step_bytes
+
+    given(monkeypatch, total_bytes=GIB, free_bytes=0)
+    space.dispensable = [lambda: remove(MIB, frees=False)]
+    for _ in range(2):  # the second time nothing is removed
+        with pytest.raises(DiskFull):
+            await space.make_room()
+        assert removed_bytes == [MIB] * 4
+    clock.advance(disk_space.USELESS_FOR_S)
+    removed_bytes.clear()
+    # A step may free nothing because so little is removed.
+    space.dispensable = [lambda: remove(100, frees=True)]
+    await space.make_room()
+    assert removed_bytes == [100] * 10
+
+
 def test_free_space_is_measured_at_intervals_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

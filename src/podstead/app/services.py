@@ -6,7 +6,7 @@ by a request: it uses the objects themselves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -92,7 +92,7 @@ from podstead.web.resource_endpoint import FormerPods, ResourceEndpoint
 from podstead.web.resource_responses import Responder
 from podstead.web.response import HeaderField
 from podstead.web.response_cache import ResponseCache
-from podstead.web.routes import Route, Routes, plain_routes
+from podstead.web.routes import Endpoint, Route, Routes, plain_routes
 
 if TYPE_CHECKING:
     from podstead.app.provider import Provider
@@ -492,6 +492,15 @@ class Services:
         return tuple(field for each in self.features for field in each.resource_headers)
 
     @cached_property
+    def _queries(self) -> Mapping[str, Endpoint]:
+        """What answers queries to containers, by the media type of their content."""
+        return {type_: answer for each in self.features for type_, answer in each.queries.items()}
+
+    @cached_property
+    def _accept_query(self) -> bytes:
+        return ", ".join(self._queries).encode("ascii")
+
+    @cached_property
     def responder(self) -> Responder:
         links = [link for each in self.features for link in each.document_links]
         return Responder(
@@ -499,6 +508,7 @@ class Services:
             clock=self.clock,
             further=self._resource_headers,
             document_links=links,
+            accept_query=self._accept_query,
         )
 
     @cached_property
@@ -510,6 +520,7 @@ class Services:
             challenges=self.challenges,
             base_url=base_url,
             redirects_reads=settings.redirect_large_reads,
+            queries=self._queries,
             former_pods=FormerPods(self.store, base_url=base_url, clock=self.clock),
         )
 
@@ -593,6 +604,7 @@ class Services:
             provider_routes=dict.fromkeys(self.provider_hosts, self._provider_routes),
             slow_request=self.provider.slow_requests.note if self.provider else None,
             resource_headers=self._resource_headers,
+            accept_query=self._accept_query,
             prefetch=self.store.prefetch,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -12,6 +12,9 @@ from podstead.core.conditional import UNCONDITIONAL, Conditions
 from podstead.core.errors import BodyTooLarge
 from podstead.core.header_fields import NO_PREFERENCES, Preferences
 from podstead.core.identifiers import ResourcePath
+
+QUERY: Final = "QUERY"
+"""The method of queries, which are safe and have content (RFC 10008)."""
 
 
 class RequestBody(Protocol):

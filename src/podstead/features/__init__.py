@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.request import ClientCertificates
     from podstead.web.resource_responses import DocumentLink
     from podstead.web.response import HeaderField
-    from podstead.web.routes import Claim, Route
+    from podstead.web.routes import Claim, Endpoint, Route
     from podstead.web.sharing.notices import NoticeSource
     from podstead.web.sharing.share_page import SharingSection
     from podstead.web.sign_in.authorization import ConsentExtension
@@ -243,6 +243,11 @@ class WorkerFeature:
 
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""
+
+    queries: Mapping[str, Endpoint] = {}
+    """What answers the QUERY method on containers (RFC 10008), by the media type of the content of
+    the request. The sender may read the container; what the answer says of other resources, the
+    feature has to ask the gate about."""
 
     channels: Sequence[ChannelHandler] = ()
     """Further types of notification channels, each with what serves its channels."""

@@ -39,9 +39,10 @@ READING_VALID_S: Final = 0.2
 READING_VALID_BYTES: Final = 4 * 1024 * 1024
 """How much may be stored before the next reading: a fast disk can fill within one interval."""
 
+USELESS_BYTES: Final = 4 * 1024 * 1024
 USELESS_FOR_S: Final = 600
-"""How long nothing dispensable is removed after a step that freed nothing: something else fills the
-disk, or removed files are still in use."""
+"""How long nothing dispensable is removed after so much of it was without freeing anything:
+something else fills the disk, or removed files are still in use."""
 
 _EXHAUSTED_BYTES: Final = 1024 * 1024
 _PRIVATE_FILE: Final = 0o600
@@ -91,9 +92,9 @@ class DiskSpace:
         self.give_back: Callable[[], Awaitable[None]] | None = None
         """Gives space back to the disk that the engine can do without. Raises StorageError,
         Overloaded."""
-        self.dispensable: list[Callable[[], AsyncIterator[None]]] = []
-        """Remove, in steps, what is only there while there is room. Raise StorageError,
-        Overloaded."""
+        self.dispensable: list[Callable[[], AsyncIterator[int]]] = []
+        """Remove, in steps, what is only there while there is room, and give the bytes of each
+        step. Raise StorageError, Overloaded."""
         self._making_room = asyncio.Lock()
         self._is_useless_until_s = 0.0
         self._is_low = False
@@ -129,13 +130,18 @@ class DiskSpace:
         self.check()
 
     async def _has_removed_enough(self) -> bool:
-        free_bytes = self.free_bytes()
+        most_free_bytes, useless_bytes = self.free_bytes(), 0
         for remove in self.dispensable:
-            async for _ in remove():
+            async for removed_bytes in remove():
                 if await self._has_room():
                     return True
-                before_bytes, free_bytes = free_bytes, self.free_bytes()
-                if free_bytes <= before_bytes:
+                free_bytes = self.free_bytes()
+                if free_bytes > most_free_bytes:
+                    most_free_bytes, useless_bytes = free_bytes, 0
+                    continue
+                # A few small rows may leave no page of the database free.
+                useless_bytes += removed_bytes
+                if useless_bytes >= USELESS_BYTES:
                     self._is_useless_until_s = self._now_s() + USELESS_FOR_S
                     return False
         return False

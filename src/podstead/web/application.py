@@ -20,8 +20,9 @@ from podstead.authn.authenticate import Authenticator, RequestCredentials
 from podstead.authn.resource_tokens import DpopNonces
 from podstead.core import errors
 from podstead.core.clock import Clock
-from podstead.core.identifiers import ResourcePath, allowed_methods
+from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
+from podstead.core.operation import QUERY
 from podstead.core.request_context import (
     note_agent,
     requester_address,
@@ -51,7 +52,7 @@ from podstead.web.request import (
 )
 from podstead.web.request_counts import OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
 from podstead.web.request_ids import RequestIds, id_field, peer_of
-from podstead.web.resource_responses import options_response
+from podstead.web.resource_responses import options_response, supported_methods
 from podstead.web.response import HeaderField, Response, empty_response
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Access, Claim, ClaimedRequest, Route, Routes, is_reserved
@@ -60,7 +61,7 @@ from podstead.web.websocket import SocketClosed, WebSocket
 
 logger = logging.getLogger("podstead.web")
 
-_KNOWN_METHODS = ("OPTIONS", "HEAD", "GET", "PUT", "PATCH", "POST", "DELETE", "COPY", "MOVE")
+_KNOWN_METHODS = ("OPTIONS", "HEAD", "GET", "PUT", "PATCH", "POST", "DELETE", "COPY", "MOVE", QUERY)
 _READ_AHEAD = frozenset(_KNOWN_METHODS) - {"OPTIONS"}
 _REDIRECTED = frozenset({"GET", "HEAD"})
 _REFUSED_METHODS = frozenset({"TRACE", "CONNECT"})
@@ -122,6 +123,7 @@ class Application:
         requests: RequestCounts | None = None,
         answers: Answers | None = None,
         resource_headers: Sequence[HeaderField] = (),
+        accept_query: bytes = b"",
         prefetch: ReadAhead | None = None,
     ) -> None:
         """``nonces`` are the nonces that DPoP proofs must contain, if required. ``claims`` are
@@ -130,7 +132,8 @@ class Application:
         identity provider with its own origin, by Host value; all other hosts have ``routes``.
         ``slow_request`` is called for requests whose responses begin late. ``requests`` counts all
         of them. ``answers`` answers what the main process asks about this worker.
-        ``resource_headers`` are further header fields of responses to OPTIONS of resources.
+        ``resource_headers`` are further header fields of responses to OPTIONS of resources, and
+        ``accept_query`` lists the media types of queries to containers; empty if none is answered.
         ``prefetch`` reads what a request for a resource needs before it is authenticated, if the
         store does that."""
         self._base_url = base_url
@@ -154,6 +157,8 @@ class Application:
         self._answers = answers
         self._prefetch = prefetch
         self._resource_headers = resource_headers
+        self._accept_query = accept_query
+        self._methods = _KNOWN_METHODS if accept_query else _KNOWN_METHODS[:-1]
         self.ids = ids
         self._common = list(_ON_EVERY_RESPONSE)
         self._secure = base_url.startswith("https:")
@@ -351,10 +356,10 @@ class Application:
         claimed: ClaimedRequest | None,
     ) -> Response:
         method, path = request.method, request.path
-        if method not in _KNOWN_METHODS:
-            _refuse_method(method, path, routes)
+        if method not in self._methods:
+            self._refuse_method(method, path, routes)
         if method == "OPTIONS":
-            return _options_of_server() if request.is_of_server else self._options(path, routes)
+            return self._options(path, routes, of_server=request.is_of_server)
         own = service is not None and service.access is Access.OWN
         agent = None if own else await self._authenticate(request, claimed)
         if agent is not None:
@@ -385,12 +390,25 @@ class Application:
                 response.dependencies = ahead.dependencies()
         return response
 
-    def _options(self, path: ResourcePath, routes: Routes) -> Response:
+    def _options(self, path: ResourcePath, routes: Routes, *, of_server: bool) -> Response:
+        if of_server:  # the methods that some resource supports (RFC 9110 section 9.3.7)
+            return _allowing(self._methods)
         methods = routes.service_methods(path)
         if methods is None:
-            return options_response(path, base_url=self._base_url, further=self._resource_headers)
+            return options_response(
+                path,
+                base_url=self._base_url,
+                further=self._resource_headers,
+                accept_query=self._accept_query,
+            )
         service = routes.service(path)
         return _allowing(methods, () if service is None else service.options)
+
+    def _refuse_method(self, method: str, path: ResourcePath, routes: Routes) -> None:
+        if method not in _REFUSED_METHODS:
+            raise errors.MethodUnknown("This server does not support the method")
+        allow = routes.service_methods(path) or supported_methods(path, self._accept_query)
+        raise errors.MethodNotAllowed(WebCodes.METHOD_NOT_ALLOWED, method=method, allow=allow)
 
     async def _authenticate(
         self, request: Request, claimed: ClaimedRequest | None
@@ -469,18 +487,6 @@ def _first(scope: Scope, field: bytes) -> str | None:
     """The first value of a header field, also of a request that cannot be read."""
     value: bytes | None = next((value for name, value in scope["headers"] if name == field), None)
     return None if value is None else value.decode("latin-1")
-
-
-def _refuse_method(method: str, path: ResourcePath, routes: Routes) -> None:
-    if method not in _REFUSED_METHODS:
-        raise errors.MethodUnknown("This server does not support the method")
-    allow = routes.service_methods(path) or allowed_methods(path)
-    raise errors.MethodNotAllowed(WebCodes.METHOD_NOT_ALLOWED, method=method, allow=allow)
-
-
-def _options_of_server() -> Response:
-    """The methods that some resource of the server supports (RFC 9110 section 9.3.7)."""
-    return _allowing(_KNOWN_METHODS)
 
 
 def _allowing(methods: Iterable[str], fields: Iterable[HeaderField] = ()) -> Response:

@@ -15,16 +15,16 @@ from functools import lru_cache
 from podstead.web.asgi import Headers
 
 _EXPOSED = (
-    b"Accept-Patch, Accept-Post, Accept-Put, Accept-Ranges, Allow, Content-Length, Content-Range, "
-    b"Date, DPoP-Nonce, ETag, Last-Modified, Link, Location, Preference-Applied, Retry-After, "
-    b"Storage-Quota, Updates-Via, Vary, WAC-Allow, WWW-Authenticate, X-Request-Id"
+    b"Accept-Patch, Accept-Post, Accept-Put, Accept-Query, Accept-Ranges, Allow, Content-Length, "
+    b"Content-Range, Date, DPoP-Nonce, ETag, Last-Modified, Link, Location, Preference-Applied, "
+    b"Retry-After, Storage-Quota, Updates-Via, Vary, WAC-Allow, WWW-Authenticate, X-Request-Id"
 )
 # Sent if the client has not listed its headers. No name here may contain "Accept" (P-42).
 _DEFAULT_REQUEST_HEADERS = (
     b"Authorization, Content-Type, Depth, Destination, DPoP, If-Match, If-Modified-Since, "
     b"If-None-Match, If-Unmodified-Since, Link, Overwrite, Prefer, Range, Slug"
 )
-_METHODS = b"GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE, COPY, MOVE"
+_METHODS = b"GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE, COPY, MOVE, QUERY"
 _PREFLIGHT_MAX_AGE_S = b"86400"
 
 

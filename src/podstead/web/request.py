@@ -11,14 +11,14 @@ from podstead.core.errors import BadRequest, TargetTooLong
 from podstead.core.header_fields import parse_prefer, type_links
 from podstead.core.identifiers import MAX_TARGET_BYTES, ResourcePath, parse_path
 from podstead.core.identity import Identity
-from podstead.core.operation import Operation, RequestBody
+from podstead.core.operation import QUERY, Operation, RequestBody
 from podstead.web.asgi import HeaderFields, Receive, Scope
 from podstead.web.authority import Authorities
 from podstead.web.body import AsgiBody, BodyPace, SignedContent
 from podstead.web.codes import WebCodes
 from podstead.web.content_coding import if_none_match
 
-METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH"})
+METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH", QUERY})
 MAX_UNUSED_BYTES = 64 * 1024
 """The maximum size of the content of a request whose method does not use any."""
 _CONDITIONAL = frozenset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from podstead.core import errors, identifiers
 from podstead.core.clock import Clock
 from podstead.core.identity import Identity
 from podstead.core.media_types import HTML, RDF_TYPES, essence, is_passive
-from podstead.core.operation import Operation
+from podstead.core.operation import QUERY, InMemoryBody, Operation
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.storage.open_body import AddressedBody
@@ -28,7 +29,7 @@ from podstead.web.pages.templates import PAGE_POLICY
 from podstead.web.request import Request, operation_of
 from podstead.web.resource_responses import Responder
 from podstead.web.response import NO_STORE, Response, content_response, empty_response
-from podstead.web.routes import is_reserved
+from podstead.web.routes import Endpoint, is_reserved
 
 # Former names of pods. Requests for the old URLs of a pod are redirected for as long as the
 # old name is reserved (:mod:`podstead.storage.pods`).
@@ -129,6 +130,7 @@ async def redirect_of(
 # The header fields of COPY and MOVE (RFC 4918 sections 10.2, 10.3 and 10.6).
 
 TRANSFERS = frozenset({"COPY", "MOVE"})
+_WITH_MORE = TRANSFERS | {QUERY}
 
 _OVERWRITE = {None: True, "T": True, "t": True, "F": False, "f": False}
 
@@ -205,14 +207,17 @@ class ResourceEndpoint:
         former_pods: FormerPods,
         base_url: str,
         redirects_reads: bool = False,
+        queries: Mapping[str, Endpoint] = {},
     ) -> None:
-        """``redirects_reads`` sends readers to where the content is stored."""
+        """``redirects_reads`` sends readers to where the content is stored. ``queries`` answer the
+        QUERY method on containers, by the media type of the content."""
         self._service = service
         self._responder = responder
         self._challenges = challenges
         self._former_pods = former_pods
         self._base_url = base_url
         self._redirects_reads = redirects_reads
+        self._queries = queries
 
     async def handle(self, request: Request, agent: Identity | None) -> Response:
         """Raises ServerTrouble. A refusal becomes a response here, with the headers that it may
@@ -221,7 +226,9 @@ class ResourceEndpoint:
             return await self._navigate(request)
         resource_request = ResourceRequest(operation_of(request, agent), agent)
         try:
-            if request.method in TRANSFERS:
+            if request.method in _WITH_MORE:
+                if request.method == QUERY:
+                    return await self._query(request, resource_request)
                 resource_request.operation = transfer_of(
                     resource_request.operation, request, base_url=self._base_url
                 )
@@ -233,6 +240,29 @@ class ResourceEndpoint:
             if address is not None:
                 return self._responder.redirect(outcome, resource_request, address)
         return self._responder.outcome(outcome, resource_request)
+
+    async def _query(self, request: Request, resource_request: ResourceRequest) -> Response:
+        """The response to a query, for whoever may read the container (RFC 10008).
+
+        Raises what a GET raises, MethodNotAllowed where there can be no members, BadRequest without
+        a Content-Type, and UnsupportedMediaType.
+        """
+        operation, agent = resource_request.operation, resource_request.agent
+        target, stated = operation.target, operation.content_type
+        resource_request.operation = Operation(
+            "HEAD", target, InMemoryBody(), origin=operation.origin, signed_url=operation.signed_url
+        )
+        await self._service.handle(resource_request)
+        resource_request.operation = operation
+        if "POST" not in identifiers.allowed_methods(target):
+            raise errors.MethodNotAllowed("Only containers support QUERY", allow=())
+        if stated is None:
+            raise errors.BadRequest("The Content-Type of the query is missing")
+        endpoint = self._queries.get(essence(stated))
+        if endpoint is None:
+            accepted = ", ".join(self._queries)
+            raise errors.UnsupportedMediaType(f"The Content-Type of a query is one of {accepted}")
+        return await endpoint(request, agent)
 
     async def _navigate(self, request: Request) -> Response:
         """The response to a browser without credentials.
@@ -279,6 +309,8 @@ class ResourceEndpoint:
     def _refused(
         self, error: errors.RequestRefused, resource_request: ResourceRequest, request: Request
     ) -> Response:
+        if isinstance(error, errors.MethodNotAllowed):
+            error.allow = self._responder.methods(request.path)
         response = refusal(
             error,
             method=request.method,

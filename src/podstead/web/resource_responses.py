@@ -10,10 +10,11 @@ from email.utils import formatdate
 from functools import lru_cache
 
 from podstead.core import errors, identifiers, vocab
-from podstead.core.caches import memoize_short_first_keys, memoize_short_keys
+from podstead.core.caches import memoize_short_first_keys
 from podstead.core.clock import Clock
 from podstead.core.header_fields import Return, link_header
 from podstead.core.media_types import RDF_TYPES, essence
+from podstead.core.operation import QUERY
 from podstead.notifications.channel_types import stream_of_resource
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
@@ -79,13 +80,15 @@ class Responder:
         clock: Clock,
         further: Sequence[HeaderField] = (),
         document_links: Sequence[DocumentLink] = (),
+        accept_query: bytes = b"",
     ) -> None:
         """``further`` are header fields of all responses to reads, and ``document_links`` links of
-        all documents."""
+        all documents. ``accept_query`` lists the media types of queries to containers."""
         self._clock = clock
         self._base_url = base_url
         self._further = tuple(further)
         self._document_links = tuple(document_links)
+        self._accept_query = accept_query
 
     def outcome(self, outcome: Outcome, request: ResourceRequest) -> Response:
         """The response to an operation that was carried out."""
@@ -106,6 +109,10 @@ class Responder:
         headers = [field for field in self._facts(outcome, request) if field[0] not in _NOT_OF_S3]
         return empty_response(307, [*headers, (b"location", address.encode("ascii")), NO_STORE])
 
+    def methods(self, target: identifiers.ResourcePath) -> tuple[str, ...]:
+        """The methods that the target supports."""
+        return supported_methods(target, self._accept_query)
+
     def refusal_facts(self, request: ResourceRequest, error: errors.RequestRefused) -> Headers:
         """The headers of the response to a refused operation. They depend on the URL and on the
         access of the agent (W-50, P-30), so they reveal nothing about the target. The entity tag is
@@ -119,7 +126,7 @@ class Responder:
             headers += self._further
         if isinstance(error, errors.UnsupportedMediaType | errors.NotFound):
             # They say whether and how a client can create a missing resource.
-            headers += _method_headers(target)
+            headers += _method_headers(target, self._accept_query)
         if isinstance(error, errors.PreconditionFailed) and request.existing is not None:
             headers.append((b"etag", stored_tag(request.existing).encode("ascii")))
         return headers
@@ -152,7 +159,7 @@ class Responder:
             ]
             headers.append((b"link", link_header(ignored).encode("ascii")))
         if outcome.result in _READ:
-            headers += _method_headers(request.operation.target)
+            headers += _method_headers(request.operation.target, self._accept_query)
         if request.operation.method in _SAFE:
             headers.append((b"cache-control", _cache_control(request)))
             headers += self._further
@@ -168,11 +175,15 @@ class Responder:
 
 
 def options_response(
-    target: identifiers.ResourcePath, *, base_url: str, further: Sequence[HeaderField]
+    target: identifiers.ResourcePath,
+    *,
+    base_url: str,
+    further: Sequence[HeaderField],
+    accept_query: bytes,
 ) -> Response:
     """The response to OPTIONS of a resource, which depends on the URL alone (P-13), with
     ``further`` header fields."""
-    headers: Headers = [*_method_headers(target), *further]
+    headers: Headers = [*_method_headers(target, accept_query), *further]
     root = identifiers.storage_root(target)
     links = _condition_links(target)
     if root is not None:
@@ -300,9 +311,17 @@ def _types(target: identifiers.ResourcePath, kind: ResourceKind | None, *, rdf: 
     return types
 
 
-@memoize_short_keys
-def _method_headers(target: identifiers.ResourcePath) -> tuple[tuple[bytes, bytes], ...]:
+def supported_methods(target: identifiers.ResourcePath, accept_query: bytes) -> tuple[str, ...]:
+    """The methods of a resource; those that can have members take queries, if anything does."""
     allowed = identifiers.allowed_methods(target)
+    return (*allowed, QUERY) if accept_query and "POST" in allowed else allowed
+
+
+@memoize_short_first_keys
+def _method_headers(
+    target: identifiers.ResourcePath, accept_query: bytes
+) -> tuple[tuple[bytes, bytes], ...]:
+    allowed = supported_methods(target, accept_query)
     headers: Headers = [(b"allow", ", ".join(allowed).encode("ascii"))]
     if "PATCH" in allowed:
         headers.append((b"accept-patch", _PATCH_INPUT))
@@ -312,4 +331,6 @@ def _method_headers(target: identifiers.ResourcePath) -> tuple[tuple[bytes, byte
         headers.append(
             (b"accept-put", _RDF_INPUT if identifiers.accepts_only_rdf(target) else _ANY_INPUT)
         )
+    if QUERY in allowed:
+        headers.append((b"accept-query", accept_query))
     return tuple(headers)

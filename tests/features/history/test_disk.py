@@ -55,6 +55,7 @@ async def test_no_more_is_removed_where_that_frees_nothing(
         await put(server.alice, f"/alice/private/{name}", LARGE)
         await delete(server.alice, f"/alice/private/{name}")
     monkeypatch.setattr(keeping, "BATCH", 1)
+    monkeypatch.setattr(disk_space, "USELESS_BYTES", len(LARGE))
     monkeypatch.setattr(disk_space, "read_disk_usage", lambda _: DiskUsage(100_000 * MIB, MIB))
     for _ in range(3):
         answer = await server.alice.put("/alice/private/new", "n", "text/plain")

@@ -262,9 +262,9 @@ class Keeper:
             if len(oldest) < BATCH:
                 return
 
-    async def make_disk_room(self) -> AsyncIterator[None]:
+    async def make_disk_room(self) -> AsyncIterator[int]:
         """Remove the oldest states, each time in the storage that has most of them, so that nobody
-        pays for others. Raises StorageError, Overloaded."""
+        pays for others, and give the bytes of each step. Raises StorageError, Overloaded."""
         for _ in range(MAX_DISK_STEPS):
             if not await self._store.remove_garbage(now_ms=self._records.now_ms()):
                 return
@@ -275,8 +275,9 @@ class Keeper:
             next_bytes = largest[1][1] if len(largest) > 1 else 0
             while size_bytes >= next_bytes and (oldest := await self._oldest(root)):
                 await self.drop(oldest)
+                removed_bytes = sum(map(charge, oldest))
                 size_bytes -= sum(each.size_bytes for each in oldest)
-                yield
+                yield removed_bytes
 
     async def _oldest(self, root: ResourcePath) -> list[FormerState]:
         return [former_state_of(row) for row in await self._store.fetch(_OLDEST, root, BATCH)]
