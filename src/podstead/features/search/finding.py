@@ -112,19 +112,19 @@ class Finder:
             await asyncio.sleep(0)  # lets other requests go on
         else:
             is_complete = False
-        contents: Mapping[int, Content] = {}
+        contents: Mapping[ResourcePath, Content] = {}
         if not newest and question.wanted:
-            contents = await self.index.contents(each.number for each in found)
-            found.sort(key=lambda each: _rank(each, contents.get(each.number), question))
+            contents = await self.index.contents(each.path for each in found)
+            found.sort(key=lambda each: _rank(each, contents.get(each.path), question))
         shown = found[page * PAGE : (page + 1) * PAGE]
         if newest or not question.wanted:
-            contents = await self.index.contents(each.number for each in shown)
-        hits = [_hit(each, contents.get(each.number), question) for each in shown]
+            contents = await self.index.contents(each.path for each in shown)
+        hits = [_hit(each, contents.get(each.path), question) for each in shown]
         return Answer(hits, len(found) > (page + 1) * PAGE, is_complete)
 
     async def _readable_rules(
         self, decisions: _Decisions, below: ResourcePath
-    ) -> tuple[int, ...] | None:
+    ) -> Sequence[ResourcePath] | None:
         rules = await self.index.rules(below, limit=MAX_RULES + 1)
         if len(rules) > MAX_RULES:
             return None
@@ -140,20 +140,20 @@ class _Decisions:
         self._asker = asker
         self._known: dict[tuple[ResourcePath | None, bool], GrantedAccess] = {}
 
-    async def possible(self, rules: Mapping[int, ResourcePath]) -> tuple[int, ...]:
+    async def possible(self, rules: Sequence[ResourcePath]) -> Sequence[ResourcePath]:
         """The rules that let the asker read something. A limit of the credentials may allow some of
         the documents only, so it is left to the decisions about these."""
-        paths = {acl for path in rules.values() for acl in acl_paths(path)}
+        paths = {acl for path in rules for acl in acl_paths(path)}
         snapshot = await self._store.read_metadata(paths)
         agent = self._asker.agent
         if agent is not None and agent.limit is not None:
             agent = replace(agent, limit=None)
         found = []
-        for number, path in rules.items():
+        for path in rules:
             grant = await self._gate.grant(agent, self._asker.origin, path, snapshot)
             if grant.allows(Mode.READ):
-                found.append(number)
-        return tuple(found)
+                found.append(path)
+        return found
 
     async def readable(
         self, candidates: Sequence[Candidate], question: Question

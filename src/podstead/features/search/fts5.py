@@ -30,6 +30,7 @@ from podstead.features.search.index import (
     Step,
     candidate_of,
     conditions,
+    marks,
     rules_above,
 )
 from podstead.storage.schema import Row
@@ -39,6 +40,8 @@ from podstead.wac.modes import any_member
 
 T = TypeVar("T")
 
+INDEX_NAME: Final = "search.db"
+"""The name of the file in the data root."""
 FORMAT: Final = 1
 """Changes whenever the tables or the analysis of texts do, which has the index built anew."""
 _WAIT_S: Final = 2.0
@@ -46,9 +49,9 @@ _SCHEMA: Final = """
     CREATE TABLE position (
         one INTEGER PRIMARY KEY, sequence BIGINT, version TEXT, cursor TEXT
     );
-    CREATE TABLE rules (number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE);
+    CREATE TABLE rules (rule TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE documents (
-        number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, rule BIGINT NOT NULL,
+        number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, rule TEXT NOT NULL,
         version TEXT NOT NULL, media_type TEXT NOT NULL, size_bytes BIGINT NOT NULL,
         modified_ms BIGINT NOT NULL, author TEXT
     );
@@ -67,7 +70,6 @@ _SETTINGS: Final = """
     PRAGMA journal_size_limit = 67108864;
 """
 _TABLES: Final = ("documents", "contents", "words", "rules", "languages", "position")
-_RULE: Final = "SELECT number FROM rules WHERE path = ?"
 
 
 class Fts5Index:
@@ -113,16 +115,15 @@ class Fts5Index:
     async def apply(self, step: Step) -> None:
         await self._writer.run(lambda connection: _apply(connection, step), writes=True)
 
-    async def rules(self, below: ResourcePath, *, limit: int) -> Mapping[int, ResourcePath]:
+    async def rules(self, below: ResourcePath, *, limit: int) -> Sequence[ResourcePath]:
         inherited = [*rules_above(below), below]
-        marks = ", ".join("?" * len(inherited))
         select = (
-            "SELECT number, path FROM rules"  # noqa: S608 - question marks
-            f" WHERE path > ? AND path < ? OR path IN ({marks}) LIMIT ?"
+            "SELECT rule FROM rules WHERE rule > %s AND rule < %s"  # noqa: S608 - marks
+            f" OR rule IN ({marks(inherited)}) LIMIT %s"
         )
         values = (below, end_of(below), *inherited, limit)
         rows = await self._reader.run(lambda connection: _fetch(connection, select, values))
-        return {number: ResourcePath(path) for number, path in rows}
+        return [ResourcePath(rule) for (rule,) in rows]
 
     async def candidates(self, selection: Selection) -> Sequence[Candidate]:
         return await self._reader.run(lambda connection: _candidates(connection, selection))
@@ -133,12 +134,14 @@ class Fts5Index:
         )
         return [language for (language,) in rows]
 
-    async def contents(self, numbers: Iterable[int]) -> Mapping[int, Content]:
-        wanted = list(numbers)
-        marks = ", ".join("?" * len(wanted))
-        select = f"SELECT number, terms, text, language FROM contents WHERE number IN ({marks})"  # noqa: S608
+    async def contents(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, Content]:
+        wanted = list(paths)
+        select = (
+            "SELECT path, terms, text, language FROM documents JOIN contents USING (number)"  # noqa: S608
+            f" WHERE path IN ({marks(wanted)})"
+        )
         rows = await self._reader.run(lambda connection: _fetch(connection, select, wanted))
-        return {number: Content(*rest) for number, *rest in rows}
+        return {ResourcePath(path): Content(*rest) for path, *rest in rows}
 
     async def close(self) -> None:
         await self._reader.close()
@@ -243,7 +246,7 @@ def _open(database: Path, *, creates: bool) -> apsw.Connection:
 
 
 def _fetch(connection: apsw.Connection, select: str, values: Sequence[object] = ()) -> list[Row]:
-    rows: list[Any] = connection.execute(select, values).fetchall()
+    rows: list[Any] = connection.execute(select.replace("%s", "?"), values).fetchall()
     return rows
 
 
@@ -282,13 +285,13 @@ def _drop(connection: apsw.Connection, path: ResourcePath) -> None:
 
 
 def _put(connection: apsw.Connection, document: IndexedDocument) -> None:
-    rule = _number_of(connection, document.rule)
+    _note_rule(connection, document.rule)
     number = connection.execute(
         "INSERT INTO documents (path, rule, version, media_type, size_bytes, modified_ms, author)"
         " VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING number",
         (
             document.path,
-            rule,
+            document.rule,
             document.version,
             document.media_type,
             document.size_bytes,
@@ -306,35 +309,30 @@ def _put(connection: apsw.Connection, document: IndexedDocument) -> None:
     )
 
 
-def _number_of(connection: apsw.Connection, rule: ResourcePath) -> int:
-    number: int | None = connection.execute(_RULE, (rule,)).get
-    if number is None:
-        connection.execute("INSERT INTO rules (path) VALUES (?)", (rule,))
-        number = connection.last_insert_rowid()
-    return number
+def _note_rule(connection: apsw.Connection, rule: ResourcePath) -> None:
+    connection.execute("INSERT OR IGNORE INTO rules VALUES (?)", (rule,))
 
 
 def _follow_rules(
     connection: apsw.Connection, subject: ResourcePath, of_members: ResourcePath, own: ResourcePath
 ) -> None:
-    connection.execute(
-        "UPDATE documents SET rule = ? WHERE path = ?", (_number_of(connection, own), subject)
-    )
+    _note_rule(connection, of_members)
+    _note_rule(connection, own)
+    connection.execute("UPDATE documents SET rule = ? WHERE path = ?", (own, subject))
     if not is_container(subject):
         return
-    if of_members != any_member(subject):  # the ACL is gone
-        connection.execute(
-            "UPDATE documents SET rule = ? WHERE rule = ?",
-            (_number_of(connection, of_members), _number_of(connection, any_member(subject))),
-        )
+    members = any_member(subject)
+    if of_members != members:  # the ACL is gone
+        connection.execute("UPDATE documents SET rule = ? WHERE rule = ?", (of_members, members))
+        connection.execute("DELETE FROM rules WHERE rule = ?", (members,))
         return
     above = rules_above(subject)
-    marks = ", ".join("?" * len(above))
-    connection.execute(
-        "UPDATE documents SET rule = ? WHERE path > ? AND path < ? AND rule IN"  # noqa: S608
-        f" (SELECT number FROM rules WHERE path IN ({marks}))",
-        (_number_of(connection, of_members), subject, end_of(subject), *above),
+    update = (
+        "UPDATE documents SET rule = %s WHERE path > %s AND path < %s"  # noqa: S608 - marks
+        f" AND rule IN ({marks(above)})"
     )
+    values = (of_members, subject, end_of(subject), *above)
+    connection.execute(update.replace("%s", "?"), values)
 
 
 def _candidates(connection: apsw.Connection, selection: Selection) -> Sequence[Candidate]:
@@ -360,7 +358,7 @@ def _candidates(connection: apsw.Connection, selection: Selection) -> Sequence[C
         f" ORDER BY {order} LIMIT %s OFFSET %s"
     )
     bound = (*others, *values, selection.limit, selection.offset)
-    rows = _fetch(connection, select.replace("%s", "?"), bound)
+    rows = _fetch(connection, select, bound)
     return [candidate_of(row) for row in rows]
 
 

@@ -79,7 +79,6 @@ class Step:
 class Candidate(Value):
     """A document that matches, as of the index."""
 
-    number: int
     path: ResourcePath
     version: str
     media_type: str
@@ -103,7 +102,7 @@ class Selection(Value):
 
     question: Question
     below: ResourcePath
-    rules: tuple[int, ...] | None
+    rules: Sequence[ResourcePath] | None
     limit: int
     newest: bool = False
     offset: int = 0
@@ -124,7 +123,7 @@ class Index(Protocol):
     async def apply(self, step: Step) -> None:
         """Make a change with its position, or none."""
 
-    async def rules(self, below: ResourcePath, *, limit: int) -> Mapping[int, ResourcePath]:
+    async def rules(self, below: ResourcePath, *, limit: int) -> Sequence[ResourcePath]:
         """Up to ``limit`` of the rules that documents below a container may have."""
 
     async def candidates(self, selection: Selection) -> Sequence[Candidate]:
@@ -133,22 +132,26 @@ class Index(Protocol):
     async def languages(self) -> Sequence[str]:
         """The languages of all documents that were ever put, with stems."""
 
-    async def contents(self, numbers: Iterable[int]) -> Mapping[int, Content]:
+    async def contents(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, Content]:
         """The content of some candidates."""
 
     async def close(self) -> None:
         """Close what was opened, and let another worker change the index."""
 
 
-COLUMNS: Final = "d.number, d.path, d.version, d.media_type, d.size_bytes, d.modified_ms, d.author"
+COLUMNS: Final = "d.path, d.version, d.media_type, d.size_bytes, d.modified_ms, d.author"
 """Those of a :class:`Candidate` but the last one."""
+
+
+def marks(values: Sequence[object]) -> str:
+    """What stands for several values in SQL."""
+    return ", ".join(["%s"] * len(values))
 
 
 def candidate_of(row: Row) -> Candidate:
     """From :data:`COLUMNS`, and whether the words are in the name."""
-    number, path, version, media_type, size_bytes, modified_ms, author, in_name = row
+    path, version, media_type, size_bytes, modified_ms, author, in_name = row
     return Candidate(
-        number,
         ResourcePath(path),
         version,
         media_type,
@@ -166,7 +169,8 @@ def conditions(selection: Selection) -> tuple[list[str], list[str | int]]:
     found = ["d.path > %s", "d.path < %s"]
     values: list[str | int] = [selection.below, end_of(selection.below)]
     if selection.rules is not None:
-        found.append(f"d.rule IN ({', '.join(map(str, selection.rules)) or 'NULL'})")
+        found.append(f"d.rule IN ({marks(selection.rules) or 'NULL'})")
+        values += selection.rules
     for alternatives in (
         [_of_type(each) for each in question.types],
         [_in_folder(each) for each in question.folders],
