@@ -1,0 +1,1 @@
+"""Full-text search over the names and contents of documents."""
