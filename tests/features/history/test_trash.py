@@ -399,6 +399,21 @@ async def test_versions_of_others_stay_when_a_folder_is_removed(
     assert await versions(server.alice, other) == 2
 
 
+async def test_versions_of_what_was_there_before_stay_when_something_is_removed(
+    server: Server, clock: FakeClock
+) -> None:
+    for content in ("first", "second"):
+        for number in range(2):
+            await put(server.alice, DOCUMENT, f"{content} {number}")
+        await delete(server.alice, DOCUMENT)
+        clock.advance(5)
+    newer, older = await items(server.alice)
+    assert (await remove(server.alice, newer)).status == 204
+    assert (await restore(server.alice, older)).status == 201
+    assert (await server.alice.get(DOCUMENT)).text == "first 1"
+    assert await versions(server.alice, DOCUMENT) == 2
+
+
 async def test_restoring_elsewhere_needs_what_the_rules_of_now_say_about_each_resource(
     server: Server, clock: FakeClock
 ) -> None:

@@ -157,6 +157,19 @@ async def test_what_is_in_the_place_of_a_deleted_folder_stays(
     assert (await server.alice.get(f"{FOLDER}s/a")).status == 404
 
 
+async def test_what_was_there_before_is_no_conflict_with_what_is_there_now(
+    server: Server, clock: FakeClock
+) -> None:
+    assert (await server.bob.delete(f"{FOLDER}a")).status in {200, 204, 205}
+    clock.advance(5)
+    await put(server.alice, "a", "new")
+    clock.advance(5)
+    await put(server.bob, "a", "bad")
+    browser = await sign_in_by_token(server, server.alice)
+    assert "could not be undone" in await undo(server, browser)
+    assert (await contents(server))["a"] == "new"
+
+
 async def test_changes_of_access_are_undone_by_whoever_has_control_now_and_had_it_then(
     server: Server, clock: FakeClock
 ) -> None:

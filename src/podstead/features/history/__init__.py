@@ -13,6 +13,8 @@ from podstead.features import Feature, WorkerFeature
 if TYPE_CHECKING:  # a server that keeps nothing loads none of this
     from podstead.app.services import Services
     from podstead.config import Settings
+    from podstead.resources.planning import ContainerHook
+    from podstead.storage.record_store import RecordStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,11 @@ class HistoryFeature(Feature):
 
     def modules(self, settings: Settings) -> Sequence[str]:
         return (f"{__name__}.worker",) if self._is_on(settings) else ()
+
+    def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
+        from podstead.features.history.keeping import ChoicesOfPods
+
+        return (ChoicesOfPods(records),)
 
     def in_worker(self, services: Services) -> WorkerFeature | None:
         if not self._is_on(services.settings):

@@ -15,11 +15,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from podstead.core.errors import ServerTrouble
@@ -28,8 +29,8 @@ from podstead.core.identity import Identity
 from podstead.storage.capacity import PodQuotas
 from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
 from podstead.storage.quota import fixed_charge
-from podstead.storage.record_store import RecordStore
-from podstead.storage.records import AtVersion, KeepFormer, ResourceKind, Write
+from podstead.storage.record_store import Changes, RecordKind, RecordStore
+from podstead.storage.records import AtVersion, KeepFormer, PodRecord, Record, ResourceKind, Write
 from podstead.wac.effective import acl_paths
 from podstead.wac.modes import governed
 
@@ -45,6 +46,8 @@ PAGE: Final = 500
 """How many states are looked at before other requests run."""
 MAX_DISK_STEPS: Final = 20
 """How often one request that finds the disk full looks for the storage with most states."""
+LOOK_S: Final = 5.0
+"""After so long, a worker knows what an owner has chosen in another one."""
 BATCH: Final = 100
 """How many states one write removes."""
 
@@ -76,6 +79,23 @@ class Retention:
     def deleted_days(self) -> int:
         return self.deleted_ms // DAY_MS
 
+    @property
+    def versions_days(self) -> int:
+        return self.versions_ms // DAY_MS
+
+    def limited(self, choice: Choice) -> Retention:
+        """The same, but no longer than the owner of a pod has chosen."""
+        return Retention(
+            _at_most(self.deleted_ms, choice.deleted_days),
+            _at_most(self.versions_ms, choice.versions_days),
+        )
+
+    def joined(self, other: Retention) -> Retention:
+        """As long as either says."""
+        return Retention(
+            max(self.deleted_ms, other.deleted_ms), max(self.versions_ms, other.versions_ms)
+        )
+
     def is_kept(self, state: FormerState, now_ms: int) -> bool:
         """Whether a state is young enough."""
         if state.kind == ResourceKind.ACL.value:
@@ -83,6 +103,96 @@ class Retention:
         else:
             limit_ms = self.deleted_ms if state.deleted else self.versions_ms
         return state.ended_ms > now_ms - limit_ms
+
+
+def _at_most(limit_ms: int, days: int | None) -> int:
+    return limit_ms if days is None else min(limit_ms, days * DAY_MS)
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """For how many days the owner of a pod keeps what was deleted, and versions; ``None`` for as
+    long as the operator says. The root of the pod is the key, and the owner."""
+
+    deleted_days: int | None
+    versions_days: int | None
+
+
+CHOICES: Final = RecordKind("history-choice", Choice)
+
+
+class Retentions:
+    """How long each storage keeps former states: as its owner has chosen, and not longer than the
+    operator says. All choices are in memory, so that writes need not read them."""
+
+    def __init__(self, records: RecordStore, longest: Retention) -> None:
+        self._records = records
+        self.longest = longest
+        self._chosen: dict[ResourcePath, Retention] = {}
+        self._mark: int | None = None
+
+    def of(self, root: ResourcePath | None) -> Retention:
+        """That of the storage with a root."""
+        return self._chosen.get(root, self.longest) if root is not None else self.longest
+
+    async def choose(self, root: ResourcePath, choice: Choice) -> None:
+        """Store what the owner of a pod has chosen. Raises StorageError, Overloaded."""
+        await self._records.commit([CHOICES.put(root, choice, owner=root)])
+        self._chosen[root] = self.longest.limited(choice)
+
+    async def look(self) -> None:
+        """Learn what owners have chosen, if anything was stored since. Raises StorageError."""
+        mark = self._records.store.data_version()
+        if mark is not None and mark == self._mark:
+            return
+        chosen: dict[ResourcePath, Retention] = {}
+        after, now_ms = "", self._records.now_ms()
+        while page := await CHOICES.page(self._records.store, after=after, now_ms=now_ms):
+            chosen |= {ResourcePath(each.key): self.longest.limited(each.value) for each in page}
+            after = page[-1].key
+        self._chosen, self._mark = chosen, mark
+
+    async def keep_looking(self) -> None:
+        """:meth:`look` every :data:`LOOK_S` seconds, forever."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await self.look()
+            except ServerTrouble:
+                logger.warning("What owners have chosen to keep could not be read")
+
+
+class ChoicesOfPods:
+    """Lets what owners have chosen follow a pod that is renamed (:class:`ContainerHook`). With a
+    pod that is deleted, it goes as everything that belongs to the pod does."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
+
+    def of_deletion(self, container: ResourcePath) -> Sequence[Record]:
+        del container
+        return ()
+
+    async def of_move(
+        self,
+        source: ResourcePath,
+        destination: ResourcePath,
+        containers: Sequence[ResourcePath],
+    ) -> Changes[None]:
+        del source, destination, containers
+        return Changes(None)
+
+    async def of_renaming(
+        self,
+        pod: PodRecord,
+        after: PodRecord,
+        renamed: Callable[[ResourcePath], ResourcePath],
+    ) -> Changes[None]:
+        del renamed
+        stored = await self._records.read(CHOICES, pod.root)
+        if stored is None:
+            return Changes(None)
+        moved = CHOICES.put(after.root, stored.value, owner=after.root)
+        return Changes(None, [CHOICES.drop(pod.root), moved], [stored.unchanged])
 
 
 class Thinning:
@@ -157,11 +267,12 @@ def charge(state: FormerState) -> int:
 class Keeper:
     """Lets writes keep former states, and removes those that are not kept any longer."""
 
-    def __init__(self, records: RecordStore, quotas: PodQuotas, retention: Retention) -> None:
+    def __init__(self, records: RecordStore, quotas: PodQuotas, longest: Retention) -> None:
+        """Nothing is kept for longer than ``longest``."""
         self._records = records
         self._store = records.store
         self._quotas = quotas
-        self.retention = retention
+        self.retentions = Retentions(records, longest)
         self._written: Counter[ResourcePath] = Counter()
         self._looking: dict[ResourcePath, asyncio.Task[None]] = {}
 
@@ -172,13 +283,22 @@ class Keeper:
             if puts[0].creates:
                 return write
             paths = [puts[0].path]
+            root = storage_root(paths[0])
+            retention = self.retentions.of(root)
         else:
             paths = [put.path for put in puts if not put.creates]
             paths += write.deletes
             if not paths:
                 return write
-        root = storage_root(paths[0])
-        replaced = self.retention.versions_ms > 0
+            root = storage_root(paths[0])
+            retention = self.retentions.of(root)
+            # Of what is moved between storages, one may keep what the other does not: what is kept
+            # for too long cannot be read, and the next sweep removes it.
+            for other in {storage_root(each) for each in paths} - {root}:
+                retention = retention.joined(self.retentions.of(other))
+        if not (retention.deleted_ms or retention.versions_ms):
+            return write
+        replaced = retention.versions_ms > 0
         if root is not None:
             written = self._written[root]
             for put in puts:
@@ -186,17 +306,18 @@ class Keeper:
             self._written[root] = written + 1024 * len(paths)
             if written > LOOK_AFTER_BYTES:
                 replaced = replaced and root not in self._looking
-                self._look(root)
+                self.tidy_soon(root)
         keeps = KeepFormer(
             replaced,
-            self.retention.deleted_ms > 0,
+            retention.deleted_ms > 0,
             None if agent is None else agent.iri,
             None if agent is None else agent.client_id,
             _rules_of(paths, write),
         )
         return replace(write, keeps=keeps)
 
-    def _look(self, root: ResourcePath) -> None:
+    def tidy_soon(self, root: ResourcePath) -> None:
+        """Remove in the background what is not kept any longer in a storage."""
         if root not in self._looking:
             task = asyncio.create_task(self._tidy_alone(root), name="podstead-history")
             self._looking[root] = task
@@ -220,6 +341,7 @@ class Keeper:
     async def sweep(self) -> None:
         """Remove what is not kept any longer. Raises StorageError, Overloaded."""
         self._written.clear()
+        await self.retentions.look()
         root = ""
         while found := await self._store.fetch(_ROOTS, root):
             root = found[0][0]
@@ -227,7 +349,7 @@ class Keeper:
 
     async def tidy(self, root: ResourcePath) -> None:
         """The same in one storage. Raises StorageError, Overloaded."""
-        thinning = Thinning(self.retention, self._records.now_ms())
+        thinning = Thinning(self.retentions.of(root), self._records.now_ms())
         kept_bytes = 0
         async for page in self._backwards(root):
             surplus = []

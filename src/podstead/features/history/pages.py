@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,9 +10,11 @@ from urllib.parse import unquote
 
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container, parent_container, parse_path
-from podstead.features.history.trash import DeletedItem, Trash
-from podstead.web.account.home import AgentNames, ChosenPod, agent_text, chosen_pod
+from podstead.features.history.keeping import Choice
+from podstead.features.history.trash import DeletedItem, Trash, TrashCodes
+from podstead.web.account.home import AgentNames, ChosenPod, agent_texts, chosen_pod
 from podstead.web.codes import WebCodes
+from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import PREFIX, files_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.formats import name_sort_key
@@ -30,6 +33,7 @@ add_notices(
     Tone.DONE,
     trash_restored=N_("It has been restored."),
     trash_removed=N_("It has been deleted for good."),
+    trash_days=N_("From now on, nothing is kept for longer than that."),
     trash_emptied=N_("The trash has been emptied."),
 )
 add_notices(
@@ -73,10 +77,12 @@ class TrashPage:
         """Raises NotAuthenticated, NotFound, BadRequest."""
         person = page.signed_in()
         pod = chosen_pod(page, person)
+        retentions = self.trash.past.retentions
         name, order = page.query_text("name").strip(), page.query_text("order")
         listed = await self.trash.items(page.identity, None, pod.root, pod.root)
-        names = await self.names(pod.root, (each.agent for each in listed.items if each.agent))
-        shown = [self._shown(each, page, pod, names) for each in listed.items]
+        agents = [each.agent for each in listed.items]
+        who = await agent_texts(page, self.site, self.names, pod.root, agents)
+        shown = [_shown(each, pod, who(each.agent)) for each in listed.items]
         found = [each for each in shown if name.casefold() in each.name.casefold()]
         found.sort(key=_key_of(order))
         return self.site.page(
@@ -93,7 +99,9 @@ class TrashPage:
             action=TRASH,
             change=CHANGE,
             undo=f"{PREFIX}/undo",
-            days=self.trash.past.retention.deleted_days,
+            kept=retentions.of(pod.root),
+            longest=retentions.longest,
+            can_choose=await self.trash.past.controls(page.identity, None, pod.root),
         )
 
     @route(CHANGE, "POST")
@@ -109,6 +117,9 @@ class TrashPage:
             is_empty = await self.trash.empty(page.identity, None, pod.root, pod.root)
             notice = Notice("trash-emptied" if is_empty else "trash-partly-emptied")
             return self.site.see_other(address, notice)
+        if do == "choose":
+            await self._choose(page, pod.root, sent)
+            return self.site.see_other(address, Notice("trash-days"))
         path, version = _path(sent.text("path")), sent.text("version")
         if do == "restore":
             item = await self.trash.item(page.identity, None, path, version)
@@ -119,25 +130,43 @@ class TrashPage:
             return self.site.see_other(address, Notice("trash-removed"))
         raise BadRequest(WebCodes.FORM_MALFORMED)
 
-    def _shown(
-        self, item: DeletedItem, page: PageRequest, pod: ChosenPod, names: Mapping[str, str]
-    ) -> ShownItem:
-        viewer, base_url = page.identity, self.site.base_url
-        state = item.state
-        above = parent_container(state.path) or pod.root
-        return ShownItem(
-            name=shown_name(state.path),
-            folder=unquote(above[len(pod.root) :]).strip("/"),
-            is_container=is_container(state.path),
-            path=state.path,
-            version=state.version,
-            size_bytes=state.size_bytes,
-            who=agent_text(item.agent, viewer=viewer, base_url=base_url, names=names)
-            if item.shows_agent
-            else "",
-            client=item.client or "",
-            deleted_ms=state.ended_ms,
+    async def _choose(self, page: PageRequest, root: ResourcePath, sent: FormSubmission) -> None:
+        """How long the pod keeps former states. Raises NotAuthenticated, AccessDenied,
+        BadRequest."""
+        past = self.trash.past
+        await past.gate.require_control(page.identity, root)
+        longest = past.retentions.longest
+        choice = Choice(
+            _days(sent.text("deleted"), longest.deleted_days),
+            _days(sent.text("versions"), longest.versions_days),
         )
+        await past.retentions.choose(root, choice)
+        self.trash.keeper.tidy_soon(root)
+
+
+def _days(text: str, longest: int) -> int | None:
+    """A number of days; ``None`` for as many as the operator says. Raises BadRequest."""
+    if not text and not longest:  # nothing is asked for
+        return None
+    if not re.fullmatch("[0-9]{1,4}", text) or int(text) > longest:
+        raise BadRequest(TrashCodes.DAYS_OUT_OF_RANGE, number=longest)
+    return int(text) if int(text) < longest else None
+
+
+def _shown(item: DeletedItem, pod: ChosenPod, who: str) -> ShownItem:
+    state = item.state
+    above = parent_container(state.path) or pod.root
+    return ShownItem(
+        name=shown_name(state.path),
+        folder=unquote(above[len(pod.root) :]).strip("/"),
+        is_container=is_container(state.path),
+        path=state.path,
+        version=state.version,
+        size_bytes=state.size_bytes,
+        who=who if item.shows_agent else "",
+        client=item.client or "",
+        deleted_ms=state.ended_ms,
+    )
 
 
 def _key_of(order: str) -> Callable[[ShownItem], Any]:

@@ -18,10 +18,15 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.core.conditional import Conditions
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import ResourcePath, is_container, storage_root, subject_of
 from podstead.core.identity import Identity
-from podstead.features.history.keeping import Retention
+from podstead.core.operation import Operation
+from podstead.features.history.keeping import Retentions
+from podstead.resources.outcome import ResourceRequest
+from podstead.resources.service import ResourceService
+from podstead.resources.uploads import DraftBody
 from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
 from podstead.storage.open_body import OpenBody, whole_body
 from podstead.storage.protocol import Snapshot
@@ -60,7 +65,7 @@ class Past:
 
     records: RecordStore
     gate: Gate
-    retention: Retention
+    retentions: Retentions
 
     async def select(
         self, root: ResourcePath, condition: str, *values: object
@@ -68,9 +73,7 @@ class Past:
         """States of a storage, with the end of a SELECT, that are not older than what is kept.
         Raises StorageError."""
         rows = await self.records.store.fetch(f"{_SELECT} {condition}", root, *values)
-        now_ms = self.records.now_ms()
-        states = map(former_state_of, rows)
-        return [each for each in states if self.retention.is_kept(each, now_ms)]
+        return self._kept(root, [former_state_of(row) for row in rows])
 
     async def pages(
         self, root: ResourcePath, condition: str, *values: object
@@ -81,11 +84,14 @@ class Past:
         key: tuple[str, int, str] = ("", 0, "")
         while rows := await self.records.store.fetch(paged, root, *values, *key, PAGE):
             states = [former_state_of(row) for row in rows]
-            now_ms = self.records.now_ms()
-            yield [each for each in states if self.retention.is_kept(each, now_ms)]
+            yield self._kept(root, states)
             last = states[-1]
             key = last.path, last.modified_ms, last.version
             await asyncio.sleep(0)
+
+    def _kept(self, root: ResourcePath, states: Sequence[FormerState]) -> list[FormerState]:
+        retention, now_ms = self.retentions.of(root), self.records.now_ms()
+        return [each for each in states if retention.is_kept(each, now_ms)]
 
     async def controls(
         self, agent: Identity | None, origin: str | None, path: ResourcePath
@@ -147,6 +153,21 @@ class Past:
             root, condition, acl, version, ResourceKind.ACL.value
         )
         return _RulesOfThen(self.records, kept[0].metadata, kept[0]) if kept else None
+
+
+async def write_again(
+    resources: ResourceService,
+    agent: Identity | None,
+    former: Metadata,
+    body: OpenBody,
+    conditions: Conditions,
+) -> None:
+    """Let a resource have its former content, by an ordinary PUT. Raises what that raises."""
+    content_type = former.content_type
+    operation = Operation(
+        "PUT", former.path, DraftBody(body), conditions=conditions, content_type=content_type
+    )
+    await resources.handle(ResourceRequest(operation, agent))
 
 
 def _subject(state: FormerState, acl: ResourcePath) -> ResourcePath:

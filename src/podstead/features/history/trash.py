@@ -65,6 +65,7 @@ class TrashCodes(ErrorCode):
 
     TOO_LARGE = "This is too large to be restored at once"
     NAME_TAKEN = "There is something at this address by now"
+    DAYS_OUT_OF_RANGE = "The number of days must be a whole number from 0 to %(number)s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,16 +279,16 @@ class Trash:
         self, agent: Identity | None, origin: str | None, item: FormerState, *, owns: bool
     ) -> AsyncIterator[Sequence[FormerState]]:
         """What is removed with an item, the item last: what is interrupted can be done again. Rules
-        stay until their time is over, since they say who could read other states. Raises
-        AccessDenied, NotAuthenticated."""
+        stay until their time is over, since they say who could read other states, and so do the
+        versions of others that were at the same paths. Raises AccessDenied, NotAuthenticated."""
         states = [each for each in await self._tree(item) if not _is_acl(each)]
         if not owns:
             await self._check(agent, origin, states, Mode.CONTROL)
-        paths = {each.path for each in states}
+        documents = {(each.path, each.created_ms) for each in states}
         where, values = at_or_below(item.path)
         condition = f"{where} AND deleted = %s AND ended_ms <= %s"
         async for page in self.past.pages(item.root, condition, *values, REPLACED, item.ended_ms):
-            yield [each for each in page if each.path in paths]
+            yield [each for each in page if (each.path, each.created_ms) in documents]
         yield states[::-1]
 
     async def _tree(self, item: FormerState) -> list[FormerState]:

@@ -21,12 +21,9 @@ from podstead.core.conditional import Conditions
 from podstead.core.errors import Conflict, NotFound, RequestRefused
 from podstead.core.identifiers import ResourcePath, ancestors, subject_of
 from podstead.core.identity import Identity
-from podstead.core.operation import Operation
-from podstead.features.history.past import Past
+from podstead.features.history.past import Past, write_again
 from podstead.features.history.trash import Trash
 from podstead.resources.entity_tags import stored_tag
-from podstead.resources.outcome import ResourceRequest
-from podstead.resources.uploads import DraftBody
 from podstead.storage.former_states import DELETED, DELETED_WITH, FormerState
 from podstead.storage.records import Metadata, Version
 from podstead.wac.modes import Mode
@@ -92,6 +89,11 @@ class _StatesOfResource:
         self.last = state
 
 
+def _is_same_resource(state: FormerState, other: FormerState) -> bool:
+    """Whether the states are of one resource, and not of two that had the same path."""
+    return (state.path, state.created_ms) == (other.path, other.created_ms)
+
+
 @dataclass(frozen=True, slots=True)
 class Undo:
     """Lists and undoes changes."""
@@ -141,7 +143,7 @@ class Undo:
         states: _StatesOfResource | None = None
         async for page in self.past.pages(root, "ended_ms >= %s", since_ms):
             for state in page:
-                if states is None or states.last.path != state.path:
+                if states is None or not _is_same_resource(states.last, state):
                     if states is not None:
                         yield states
                     states = _StatesOfResource(actor, state)
@@ -216,13 +218,10 @@ class Undo:
                 raise Conflict
         if not await self.past.may(agent, None, before, Mode.READ):
             raise NotFound
-        operation = Operation(
-            "PUT",
-            path,
-            DraftBody(await self.past.open(before)),
-            conditions=Conditions(if_none_match="*")
+        conditions = (
+            Conditions(if_none_match="*")
             if present is None
-            else Conditions(if_match=stored_tag(present)),
-            content_type=before.content_type,
+            else Conditions(if_match=stored_tag(present))
         )
-        await self.trash.resources.handle(ResourceRequest(operation, agent))
+        body = await self.past.open(before)
+        await write_again(self.trash.resources, agent, before.metadata, body, conditions)

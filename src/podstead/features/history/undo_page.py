@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlencode
@@ -12,7 +11,7 @@ from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features.history.undo import Actor, Undo, UndoableChange, UndoableChanges
 from podstead.storage.former_states import DELETED
-from podstead.web.account.home import AgentNames, ChosenPod, agent_text, chosen_pod
+from podstead.web.account.home import AgentNames, ChosenPod, agent_texts, chosen_pod
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import PREFIX
 from podstead.web.pages.cookies import Notice, Tone, add_notices
@@ -60,12 +59,13 @@ class UndoPage:
         found: UndoableChanges | None = None
         if who and since:
             found = await self.undo.changes(page.identity, pod.root, _actor(who), _begin(since))
-        names = await self.names(pod.root, (each.agent for each in actors if each.agent))
+        agents = [each.agent for each in actors]
+        text = await agent_texts(page, self.site, self.names, pod.root, agents)
         return self.site.page(
             page,
             "history/undo.html",
             pod=pod,
-            actors=[(_key(each), self._title(page, each, names)) for each in actors],
+            actors=[(_key(each), _title(each, text(each.agent))) for each in actors],
             who=who,
             since=since,
             changes=None if found is None else [_shown(each, pod) for each in found.changes],
@@ -90,12 +90,11 @@ class UndoPage:
         notice = Notice("partly-undone" if left else "undone")
         return self.site.see_other(f"{UNDO}?{query}", notice)
 
-    def _title(self, page: PageRequest, actor: Actor, names: Mapping[str, str]) -> str:
-        viewer, base_url = page.identity, self.site.base_url
-        who = agent_text(actor.agent, viewer=viewer, base_url=base_url, names=names)
-        if actor.client is None:
-            return who
-        return _("%(who)s with %(application)s") % {"who": who, "application": actor.client}
+
+def _title(actor: Actor, who: str) -> str:
+    if actor.client is None:
+        return who
+    return _("%(who)s with %(application)s") % {"who": who, "application": actor.client}
 
 
 def _key(actor: Actor) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final
@@ -12,14 +12,12 @@ from podstead.core.conditional import Conditions
 from podstead.core.errors import NotFound, PreconditionFailed, RequestRefused
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.media_types import N_TRIPLES, essence
-from podstead.core.operation import Operation
 from podstead.features.history.memento import Version, Versions
+from podstead.features.history.past import write_again
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.entity_tags import stored_tag
-from podstead.resources.outcome import ResourceRequest
-from podstead.resources.uploads import DraftBody
 from podstead.storage.open_body import whole_body
-from podstead.web.account.home import AgentNames, agent_text
+from podstead.web.account.home import AgentNames, agent_texts
 from podstead.web.files.content import as_raw
 from podstead.web.files.editing import ComparedLine, compared
 from podstead.web.files.text import MAX_TEXT_BYTES, decode_text
@@ -61,14 +59,14 @@ class VersionPages:
         found = await self.versions.of(page.identity, None, path)
         present = found[-1].metadata
         root = storage_root(path) or path
-        names = await self.names(root, (each.agent for each in found if each.agent))
+        who = await agent_texts(page, self.site, self.names, root, [each.agent for each in found])
         return self.site.page(
             page,
             "history/versions.html",
             target=path,
             name=shown_name(path),
             breadcrumb=breadcrumb(path),
-            versions=[(each, self._who(page, each, names)) for each in reversed(found)],
+            versions=[(each, who(each.agent) if each.agent else "") for each in reversed(found)],
             tag=stored_tag(present),
             restore=VERSIONS + path,
             compare=COMPARE + path,
@@ -82,15 +80,9 @@ class VersionPages:
         path = page.target
         version = await self._version(page, path, sent.text("version"))
         body = await self.versions.open(version)
-        operation = Operation(
-            "PUT",
-            path,
-            DraftBody(body),
-            conditions=Conditions(if_match=sent.text("tag")),
-            content_type=version.metadata.content_type,
-        )
+        resources, unchanged = self.versions.resources, Conditions(if_match=sent.text("tag"))
         try:
-            await self.versions.resources.handle(ResourceRequest(operation, page.identity))
+            await write_again(resources, page.identity, version.metadata, body, unchanged)
         except PreconditionFailed:
             return self.site.see_other(VERSIONS + path, Notice("version-changed"))
         return self.site.see_other(files_url(path), Notice("version-restored"))
@@ -169,12 +161,6 @@ class VersionPages:
             found.append(set(written.decode("utf-8").splitlines()))
         removed, added = sorted(found[0] - found[1]), sorted(found[1] - found[0])
         return [ComparedLine(*each, differs=True) for each in zip_longest(removed, added)]
-
-    def _who(self, page: PageRequest, version: Version, names: Mapping[str, str]) -> str:
-        if version.agent is None:
-            return ""
-        viewer, base_url = page.identity, self.site.base_url
-        return agent_text(version.agent, viewer=viewer, base_url=base_url, names=names)
 
 
 def _of(versions: Sequence[Version], wanted: str) -> Version:

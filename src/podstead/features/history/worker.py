@@ -7,6 +7,7 @@ and DELETE removes it for good.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -147,12 +148,13 @@ class HistoryInWorker(WorkerFeature):
         if own.keep_versions:
             self.document_links = ((TIMEGATE, "timegate"), (TIMEMAP, "timemap"))
         records = RecordStore(services.store, services.clock, SystemRandomness())
+        self._looking: asyncio.Task[None] | None = None
         self._lease = Lease("history", records, lasts_ms=_LEASE_MS)
 
     @cached_property
     def _past(self) -> Past:
         services = self._services
-        return Past(services.records, services.gate, self._retention)
+        return Past(services.records, services.gate, self._keeper.retentions)
 
     @cached_property
     def _trash(self) -> Trash:
@@ -186,8 +188,14 @@ class HistoryInWorker(WorkerFeature):
         settings = self._services.settings
         if settings.database is None and settings.bodies is None:  # they are on this disk
             self._services.space.dispensable.append(self._keeper.make_disk_room)
+        retentions = self._keeper.retentions
+        await retentions.look()
+        self._looking = asyncio.create_task(retentions.keep_looking(), name="podstead-history")
 
     async def stop(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
         await self._keeper.stop()
 
     async def sweep(self) -> None:

@@ -27,7 +27,7 @@ from podstead.features.read_log.codes import ReadLogCodes
 from podstead.features.read_log.recording import LOGS, ReadLog, ReadRecorder, Reads
 from podstead.resources.sharing.service import SharingState
 from podstead.wac.modes import Mode
-from podstead.web.account.home import AgentNames, agent_text
+from podstead.web.account.home import AgentNames, agent_texts
 from podstead.web.browsers import json_response
 from podstead.web.pages.addresses import PREFIX, breadcrumb, files_url, share_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
@@ -85,8 +85,8 @@ class ReadLogPage:
         rows, more = await self._rows(page.identity, stored, index)
         if not page.wants_page:
             return json_response(200, self._json(folder, stored, rows, index + 1 if more else None))
-        viewer, base_url = page.identity, self.site.base_url
-        names = await self.names(storage_root(folder) or folder, (each.agent for each in rows))
+        agents, root = [each.agent for each in rows], storage_root(folder) or folder
+        who = await agent_texts(page, self.site, self.names, root, agents)
         return self.site.page(
             page,
             "read_log/page.html",
@@ -98,7 +98,7 @@ class ReadLogPage:
             since_ms=None if stored is None else stored.since_s * 1000,
             rows=[
                 ShownReads(
-                    agent_text(each.agent or None, viewer=viewer, base_url=base_url, names=names),
+                    who(each.agent or None),
                     each.client,
                     *_named(ResourcePath(each.path)),
                     each.count,

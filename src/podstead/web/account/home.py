@@ -4,9 +4,10 @@ what happened in it, and what takes the space.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import groupby
 from typing import Final, Protocol
 from urllib.parse import unquote, urlencode
@@ -201,6 +202,19 @@ def agent_text(
     if iri.startswith(NOSTR_DID):
         return f"{iri[: len(NOSTR_DID) + _SHOWN_KEY_CHARACTERS]}…"
     return iri.partition("://")[2] or iri
+
+
+async def agent_texts(
+    page: PageRequest,
+    site: Site,
+    names: AgentNames,
+    pod: ResourcePath,
+    agents: Iterable[str | None],
+) -> Callable[[str | None], str]:
+    """:func:`agent_text` of each of the agents, for the viewer of a page about a pod. Raises
+    StorageError."""
+    found = await names(pod, agents)
+    return partial(agent_text, viewer=page.identity, base_url=site.base_url, names=found)
 
 
 @dataclass(frozen=True, slots=True)
