@@ -27,6 +27,7 @@ SETTINGS = {
     "nostr": ("nostr-basic", "any"),
     "passkeys": ("passkey-requests-per-minute", "4"),
     "read_log": ("read-log-days", "4"),
+    "search": ("search", "false"),
     "two_factor": ("require-two-factor", "true"),
     "webid_tls": ("client-cert-format", "pem"),
     "mail": ("mail", "console"),
@@ -38,6 +39,7 @@ ADDRESSES = {
     "history": ["/.history/trash/{pod}/"],
     "legacy_notifications": ["/.notifications"],
     "links": ["/.links/open/none"],
+    "search": ["/.search/in/{pod}/"],
     "uploads": ["/.uploads/"],
     "webhooks": ["/.notifications/WebhookChannel2023/", "/.notifications/sender"],
 }
