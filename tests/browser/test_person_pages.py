@@ -84,6 +84,7 @@ def test_addresses_are_copied(
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = signed_in
     page.goto(f"{provider.base_url}/.pages/")
+    page.get_by_text("Your addresses").click()
     page.get_by_role("button", name="Copy: WebID").click()
     expect(page.get_by_text("Copied")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")

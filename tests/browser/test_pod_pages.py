@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -177,15 +178,47 @@ def test_the_language_is_chosen_in_the_footer(
 
 
 def test_times_are_those_of_the_reader(chromium: Browser, home: Home) -> None:
-    def shown(timezone: str) -> str:
+    def shown(timezone: str) -> str | None:
         context = chromium.new_context(timezone_id=timezone, locale="en-US")
         page = context.new_page()
         _sign_in_by_token(page, home)
-        time = page.locator("time").first.inner_text()
+        time = page.locator("time").first
+        expect(time).to_have_text(re.compile("ago|now"))
+        title = time.get_attribute("title")
         context.close()
-        return time
+        return title
 
     assert shown("Asia/Kolkata") != shown("America/New_York")
+
+
+def test_how_long_ago_is_told_for_a_week(page: Page, home: Home) -> None:
+    """As people say it, in the language of the page."""
+    page.clock.set_fixed_time("2026-03-11T15:30:00")
+    _sign_in_by_token(page, home)
+
+    def shown(moment: str) -> tuple[str, str | None]:
+        page.evaluate(
+            """async (moment) => {
+                const time = document.querySelector("time[data-relative]");
+                time.removeAttribute("title");
+                time.dateTime = new Date(moment).toISOString();
+                const script = document.querySelector('script[src*="/pods."]').src;
+                (await import(script)).showLocalTimes();
+            }""",
+            moment,
+        )
+        time = page.locator("time[data-relative]").first
+        return time.inner_text().replace("\u202f", " "), time.get_attribute("title")
+
+    assert shown("2026-03-11T15:29:40")[0] == "now"
+    assert shown("2026-03-11T15:25:00")[0] == "5 minutes ago"
+    assert shown("2026-03-11T09:10:00")[0] == "6 hours ago"
+    assert shown("2026-03-10T23:59:00")[0] == "yesterday, 11:59 PM"
+    assert shown("2026-03-06T08:00:00")[0] == "5 days ago, 8:00 AM"
+    for far in ("2026-03-04T15:30:00", "2026-03-11T15:31:00"):
+        text, title = shown(far)
+        assert text.startswith("Mar ")
+        assert title is None
 
 
 def test_the_keyboard_reaches_everything(page: Page, home: Home) -> None:

@@ -24,7 +24,7 @@ PACKAGES: dict[str, dict[str, str]] = {
 }
 PYTHON_PACKAGES = [
     *("solid-oidc-client", "SolidClientCredentials", "webdav4"),
-    *("roc-validator", "rocrate"),
+    *("roc-validator", "rocrate", "memento-client"),
 ]
 EVERY = [(package, version) for each in PACKAGES.values() for package, version in each.items()]
 

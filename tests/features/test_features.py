@@ -27,7 +27,11 @@ SETTINGS = {
     "nostr": ("nostr-basic", "any"),
     "passkeys": ("passkey-requests-per-minute", "4"),
     "read_log": ("read-log-days", "4"),
+<<<<<<< HEAD
     "search": ("search", "false"),
+=======
+    "sparql": ("sparql", "false"),
+>>>>>>> main
     "two_factor": ("require-two-factor", "true"),
     "webid_tls": ("client-cert-format", "pem"),
     "mail": ("mail", "console"),
@@ -39,7 +43,11 @@ ADDRESSES = {
     "history": ["/.history/trash/{pod}/"],
     "legacy_notifications": ["/.notifications"],
     "links": ["/.links/open/none"],
+<<<<<<< HEAD
     "search": ["/.search/in/{pod}/"],
+=======
+    "sparql": ["/.sparql/query/{pod}/"],
+>>>>>>> main
     "uploads": ["/.uploads/"],
     "webhooks": ["/.notifications/WebhookChannel2023/", "/.notifications/sender"],
 }

@@ -88,6 +88,10 @@ class ObjectsInBucket:
     def sizes_bytes(self) -> list[int]:
         return [each["size"] for each in obstore.list(self.store).collect()]
 
+    def contents(self) -> list[bytes]:
+        """What the objects contain."""
+        return [bytes(obstore.get(self.store, name).bytes()) for name in self.names()]
+
     def truncate(self, name: str, size_bytes: int) -> None:
         content = obstore.get_range(self.store, name, start=0, end=size_bytes)
         obstore.put(self.store, name, content)

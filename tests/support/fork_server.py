@@ -7,6 +7,10 @@ streams. The child runs it at the top of its own stack: exit codes, handlers at 
 are those of any interpreter. Only the memory is not taken down object by object at the end: that
 would copy every page that the child shares with this process, and take longer than most commands.
 
+Three things take a server long that no test of a forked one is about. Here the templates of all
+pages are compiled before the fork, passwords are hashed at a low cost, and a worker does not check
+the signing keys that its main process has.
+
 There are no threads here, and no signal is handled: the exits of children are read from process
 descriptors. When the tests close the socket, or are killed, every child is killed.
 """
@@ -33,8 +37,12 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 from podstead.app import operator
+from podstead.app.adapters import passwords
 from podstead.app.process.preload import preload
 from podstead.config import read_settings
+from podstead.jose.tokens import SigningAlgorithm, SigningKeyPair
+from podstead.web.pages.templates import load_templates
+from tests.support.application import CHEAP
 from tests.support.processes import NUMBER_BYTES
 
 MAX_REQUEST_BYTES = 160 * 1024
@@ -85,8 +93,30 @@ def load() -> None:
     commands = (each.name for each in iter_modules(operator.__path__, f"{operator.__name__}."))
     for name in (*_ALSO_USED, *commands):
         import_module(name)
+    templates = load_templates()
+    for name in templates.list_templates(extensions=["html"]):
+        templates.get_template(name)
+    passwords.HashCost = lambda: CHEAP  # type: ignore[assignment,misc]
+    _check_no_signing_key_twice()
     gc.collect()
     gc.freeze()  # a collection in a child would copy all memory
+
+
+def _check_no_signing_key_twice() -> None:
+    """A worker finds the keys that its main process generated, or read, before it was forked. To
+    check the primes of an RSA key takes longer than all else that a worker does at its start."""
+    generate, load = SigningKeyPair.generate, SigningKeyPair.load
+    kept: dict[bytes, SigningKeyPair] = {}
+
+    def generate_and_keep(algorithm: SigningAlgorithm) -> SigningKeyPair:
+        pair = generate(algorithm)
+        return kept.setdefault(pair.dump(), pair)
+
+    def load_if_new(content: bytes) -> SigningKeyPair:
+        return kept.get(content) or kept.setdefault(content, load(content))
+
+    SigningKeyPair.generate = generate_and_keep  # type: ignore[method-assign]
+    SigningKeyPair.load = load_if_new  # type: ignore[method-assign]
 
 
 def serve(control: socket.socket) -> Request | None:

@@ -124,6 +124,14 @@ class PostgresServer:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
+    def files_of(self, url: str) -> Sequence[Path]:
+        """The files of the tables and indexes of a database, with all that was committed."""
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CHECKPOINT")
+            select = "SELECT oid FROM pg_database WHERE datname = current_database()"
+            [(number,)] = connection.execute(select).fetchall()
+        return [each for each in (self._data / f"base/{number}").iterdir() if each.is_file()]
+
     def url(self, database: str) -> str:
         """The URL of a database."""
         return f"postgresql://{_ACCOUNT}@/{database}?host={self._folder}"
@@ -189,6 +197,11 @@ def new_database() -> Iterator[str]:
         yield url
     finally:
         server.drop_database(url)
+
+
+def files_of(url: str) -> Sequence[Path]:
+    """The files of the tables and indexes of a database of the shared server."""
+    return _SHARED.running().files_of(url)
 
 
 def empty_database(url: str) -> None:

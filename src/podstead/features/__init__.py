@@ -76,7 +76,11 @@ SHIPPED: Final = (
     "two_factor",
     "previews",
     "read_log",
+<<<<<<< HEAD
     "search",
+=======
+    "sparql",
+>>>>>>> main
     "uploads",
     "watch",
     "webhooks",

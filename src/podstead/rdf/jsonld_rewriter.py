@@ -34,7 +34,7 @@ from podstead.rdf.graph import (
     Triple,
 )
 from podstead.rdf.jsonld_contexts import Json, encode_json
-from podstead.rdf.jsonld_terms import Meanings, Original, Style, Term, TermTable
+from podstead.rdf.jsonld_terms import Meanings, Original, Style, TermDefinition, TermTable
 from podstead.rdf.turtle_writer import NIL, Nesting
 
 # Compares datasets up to the labels of some blank nodes.
@@ -204,7 +204,7 @@ class _Place:
     propagated: TermTable
     depth: int
 
-    def under(self, term: Term) -> _Place:
+    def under(self, term: TermDefinition) -> _Place:
         """The place of a property's values; the scoped context of a property does propagate."""
         return _Place(self.table.under(term), self.propagated.under(term), self.depth)
 
@@ -329,7 +329,7 @@ class _Rewriter:
         """Add the values of one property to a node, each under the best matching term."""
         table, iri = place.table, predicate.value
         # One property can need several terms, for example one for dates and one for texts.
-        chosen: dict[Term, list[jsonld_writer.Value]] = {}
+        chosen: dict[TermDefinition, list[jsonld_writer.Value]] = {}
         for object_ in objects:
             value = self._value(object_, place.depth)
             term = jsonld_writer.best_term(
@@ -362,7 +362,9 @@ class _Rewriter:
         description = self._nesting.nested(object_, depth)
         return object_ if description is None else jsonld_writer.NodeValue(object_, description)
 
-    def _all_under(self, term: Term, values: list[jsonld_writer.Value], place: _Place) -> Json:
+    def _all_under(
+        self, term: TermDefinition, values: list[jsonld_writer.Value], place: _Place
+    ) -> Json:
         container = term.container
         always_all = "@set" in container or term.name in self._style.array_keys
         first = values[0]
@@ -396,11 +398,13 @@ class _Rewriter:
             return self._id(value, place.table), {}
         return none, {}
 
-    def _items(self, term: Term, value: jsonld_writer.ListValue, place: _Place) -> list[Json]:
+    def _items(
+        self, term: TermDefinition, value: jsonld_writer.ListValue, place: _Place
+    ) -> list[Json]:
         inner = place.deeper()
         return [self._under(term, self._value(item, inner.depth), inner) for item in value.items]
 
-    def _under(self, term: Term, value: jsonld_writer.Value, place: _Place) -> Json:
+    def _under(self, term: TermDefinition, value: jsonld_writer.Value, place: _Place) -> Json:
         """Serialize one value under a term."""
         table = place.table
         if isinstance(value, Literal):

@@ -53,7 +53,7 @@ _UNDEFINED = "podstead-undefined-term"
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class TermDefinition:
     """A term for a property.
 
     ``coercion`` is ``@id``, ``@vocab``, ``@json``, the IRI of a datatype, or ``None``. ``language``
@@ -126,8 +126,8 @@ class TermTable:
         has_vocabulary = _text(_last(defaults, "@vocab")) not in (None, "")
         undefined = iris.get(_UNDEFINED, "") if has_vocabulary else ""
         self._vocabulary = undefined.removesuffix(_UNDEFINED)
-        self._properties: dict[str, list[Term]] = {}
-        self._reverse: dict[str, Term] = {}
+        self._properties: dict[str, list[TermDefinition]] = {}
+        self._reverse: dict[str, TermDefinition] = {}
         self._types: dict[str, str] = {}
         self._prefixes: dict[str, str] = {}
         self._scopes: dict[str, list[Json]] = {}
@@ -175,7 +175,7 @@ class TermTable:
         # An explicit null removes the default language or direction.
         language = _text(details["@language"]) if "@language" in details else self._language
         direction = _text(details["@direction"]) if "@direction" in details else self._direction
-        term = Term(
+        term = TermDefinition(
             name,
             coercion=coercion,
             language=None if language is None else language.lower(),
@@ -191,22 +191,22 @@ class TermTable:
         # No other containers are allowed here (JSON-LD 1.1 API, 4.2.2 step 13).
         if container <= {"@set", "@index"} and "@context" not in details:
             is_id = coercion == "@id"
-            term = Term(name, coercion="@id" if is_id else None, container=container)
+            term = TermDefinition(name, coercion="@id" if is_id else None, container=container)
             self._reverse[iri] = min(term, self._reverse.get(iri, term), key=_term_shortness)
 
     def keyword(self, keyword: str) -> str:
         """The keyword, or its shortest alias."""
         return self._keywords.get(keyword, keyword)
 
-    def terms_of(self, iri: str) -> Sequence[Term]:
+    def terms_of(self, iri: str) -> Sequence[TermDefinition]:
         """The terms for a property."""
         return self._properties.get(iri, ())
 
-    def reverse_term_of(self, iri: str) -> Term | None:
+    def reverse_term_of(self, iri: str) -> TermDefinition | None:
         """The term for a property in reverse, if the property has no term forward."""
         return None if iri in self._properties else self._reverse.get(iri)
 
-    def nameless(self, iri: str) -> Term:
+    def nameless(self, iri: str) -> TermDefinition:
         """A term for a property that no term of the context fits: its IRI.
 
         Raises NotExpressible if the IRI itself is a term for other values.
@@ -218,7 +218,7 @@ class TermTable:
                 if not term.container <= {"@set"}:
                     raise NotExpressible(JSON_LD, "its context defines an IRI for other values")
                 return term
-        return Term(name, language=self._language, direction=self._direction)
+        return TermDefinition(name, language=self._language, direction=self._direction)
 
     def type_name(self, iri: str) -> str:
         """The shortest name of a type or datatype."""
@@ -253,7 +253,7 @@ class TermTable:
         """The IRI relative to the active base, if it is in the same container."""
         return self._references.reference(iri)
 
-    def under(self, term: Term) -> TermTable:
+    def under(self, term: TermDefinition) -> TermTable:
         """The terms that are active in the values of a property."""
         return self if term.scoped is None else self._extended(term.scoped)
 
@@ -348,7 +348,7 @@ def _text(value: Json) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _term_shortness(term: Term) -> tuple[int, str]:
+def _term_shortness(term: TermDefinition) -> tuple[int, str]:
     return _shortness(term.name)
 
 

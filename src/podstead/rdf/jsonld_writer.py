@@ -30,7 +30,7 @@ from podstead.rdf.graph import (
     Triple,
 )
 from podstead.rdf.jsonld_contexts import Json, decode_json, encode_json
-from podstead.rdf.jsonld_terms import Term, TermTable
+from podstead.rdf.jsonld_terms import TermDefinition, TermTable
 from podstead.rdf.turtle_writer import NIL, Nesting, PrefixTable
 
 
@@ -281,12 +281,15 @@ Value: TypeAlias = Literal | Iri | BlankNode | ListValue | NodeValue
 
 
 def best_term(
-    value: Value, terms: Sequence[Term], chosen: Mapping[Term, object], table: TermTable
-) -> Term | None:
+    value: Value,
+    terms: Sequence[TermDefinition],
+    chosen: Mapping[TermDefinition, object],
+    table: TermTable,
+) -> TermDefinition | None:
     """The best matching term for a value, if any; ``chosen`` are the terms that have values
     already."""
     # Ties are resolved by length and then alphabetically, so that the result is deterministic.
-    best: tuple[int, int, str, Term] | None = None
+    best: tuple[int, int, str, TermDefinition] | None = None
     for term in terms:
         rank = _rank(value, term, table)
         if rank is None or (term in chosen and _holds_one(term)):
@@ -297,12 +300,12 @@ def best_term(
     return None if best is None else best[3]
 
 
-def _holds_one(term: Term) -> bool:
+def _holds_one(term: TermDefinition) -> bool:
     """Whether an array under the term is a single value: a list, or a JSON literal."""
     return "@list" in term.container or term.coercion == "@json"
 
 
-def _rank(value: Value, term: Term, table: TermTable) -> int | None:
+def _rank(value: Value, term: TermDefinition, table: TermTable) -> int | None:
     """How well a term expresses a value: 0 as plain JSON, 1 as an object, ``None`` not at all."""
     container = term.container
     if "@list" in container:
@@ -323,7 +326,7 @@ def _rank(value: Value, term: Term, table: TermTable) -> int | None:
     return 1 if holds and term.coercion is None else None
 
 
-def _rank_in_list(value: Value, term: Term, table: TermTable) -> int | None:
+def _rank_in_list(value: Value, term: TermDefinition, table: TermTable) -> int | None:
     if not isinstance(value, ListValue):
         return None
     fits = all(
@@ -335,13 +338,15 @@ def _rank_in_list(value: Value, term: Term, table: TermTable) -> int | None:
     return 0 if fits else 1
 
 
-def _is_bare_node(value: Iri | BlankNode | NodeValue, term: Term, table: TermTable) -> bool:
+def _is_bare_node(
+    value: Iri | BlankNode | NodeValue, term: TermDefinition, table: TermTable
+) -> bool:
     if term.coercion == "@vocab":
         return isinstance(value, Iri) and ":" not in table.type_name(value.value)
     return term.coercion == "@id"
 
 
-def bare(literal: Literal, term: Term) -> tuple[Json] | None:
+def bare(literal: Literal, term: TermDefinition) -> tuple[Json] | None:
     """The plain JSON value for the literal under this term, if there is one.
 
     In a tuple, because the value can be ``null``.

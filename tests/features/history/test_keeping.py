@@ -8,6 +8,7 @@ from itertools import groupby, zip_longest
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from podstead.app.services import Services
 from podstead.config import Settings
@@ -50,8 +51,10 @@ def state(
     )
 
 
-def kept_by(states: Sequence[FormerState], now_ms: int = NOW_MS) -> list[FormerState]:
-    thinning = Thinning(RETENTION, now_ms)
+def kept_by(
+    states: Sequence[FormerState], now_ms: int = NOW_MS, retention: Retention = RETENTION
+) -> list[FormerState]:
+    thinning = Thinning(retention, now_ms)
     backwards = sorted(states, key=lambda each: (each.path, each.modified_ms), reverse=True)
     pairs = zip_longest(backwards, backwards[1:])
     return [each for each, older in pairs if not thinning.drops(each, older)]
@@ -137,6 +140,14 @@ def test_versions_go_with_what_was_deleted() -> None:
     version = state("/alice/a", NOW_MS - 32 * DAY_MS)
     again = state("/alice/a", NOW_MS - 1)
     assert kept_by([gone, version, again]) == [again]
+
+
+def test_versions_that_a_document_brought_along_stay_when_another_leaves_the_trash() -> None:
+    gone = replace(state("/alice/a", NOW_MS - 31 * DAY_MS, deleted=1), created_ms=1)
+    of_gone = replace(state("/alice/a", NOW_MS - 32 * DAY_MS), created_ms=1)
+    moved = replace(state("/alice/a", NOW_MS - 33 * DAY_MS), created_ms=2)
+    long = Retention(deleted_ms=30 * DAY_MS, versions_ms=60 * DAY_MS)
+    assert kept_by([gone, of_gone, moved], retention=long) == [moved]
 
 
 async def test_the_oldest_give_way_where_the_quota_leaves_no_room(

@@ -210,9 +210,9 @@ async def test_the_pages_list_show_compare_and_restore(server: Server, clock: Fa
     shown = await browser.get(f"/.pages/version{DOCUMENT}?version={version}")
     assert shown.text == "same\nold line"
     compared = await browser.get(f"/.pages/compare{DOCUMENT}?version={version}")
-    assert "<mark>old line</mark>" in compared.text
-    assert "<mark>new &lt;line&gt;</mark>" in compared.text
-    assert "<mark>same</mark>" not in compared.text
+    assert "<del>old line</del>" in compared.text
+    assert "<ins>new &lt;line&gt;</ins>" in compared.text
+    assert "<td>same</td><td>same</td>" in compared.text
     await write(server.alice, "meanwhile", clock=clock)
     later = await browser.send(page, f"/.pages/versions{DOCUMENT}")
     assert "in the meantime" in later.text

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from podstead.app.services import Services
@@ -13,11 +17,15 @@ from podstead.config import Settings
 from podstead.core.errors import StorageError
 from podstead.features.history import keeping
 from podstead.features.history.keeping import DAY_MS, Keeper, Retention
+from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import Start
+from tests.support.body_stores import ObjectsInBucket
 from tests.support.client import create_pod
 from tests.support.clock import FakeClock
+from tests.support.postgresql import files_of, new_database
+from tests.support.seaweedfs import bodies_of, s3_environment
 from tests.support.server import ServerProcess, run_command, running_server
 
 SECRET = "a secret that must be gone"
@@ -39,6 +47,9 @@ def test_what_is_purged_is_in_no_file(tmp_path: Path) -> None:
                     assert owner.put(pod.root + name, content).status in {201, 204}
             assert owner.delete(f"{pod.root}f/", Depth="infinity").status in {200, 204}
         base = server.base_url
+    # As a page leaves it that has shown a picture.
+    (root / "thumbnails").mkdir(exist_ok=True)
+    (root / "thumbnails" / ("0" * 64)).write_text(SECRET)
     assert files_with(root, SECRET)
     done = run_command("purge", f"{base}{pod.root}f/", "--root", str(root))
     assert done.returncode == 0, done.stderr
@@ -47,8 +58,60 @@ def test_what_is_purged_is_in_no_file(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "still exists" in done.stdout + done.stderr
     assert files_with(root, SECRET) == []
+    backup = run_command("backup", str(tmp_path / "backup"), "--root", str(root))
+    assert backup.returncode == 0, backup.stderr
+    assert files_with(tmp_path / "backup", SECRET) == []
     assert run_command("purge", "https://elsewhere.example/a", "--root", str(root)).returncode != 0
     assert run_command("check", "--root", str(root)).returncode == 0
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("place", ["postgresql", "s3"])
+def test_what_is_purged_is_in_no_table_and_no_object(tmp_path: Path, place: str) -> None:
+    root = tmp_path / "root"
+    # Random, so that it is found wherever it is: no database makes it smaller.
+    secrets = [os.urandom(size) for size in (100, 30_000, 200_000)]
+    with contextlib.ExitStack() as stack:
+        on_postgresql = place == "postgresql"
+        url = stack.enter_context(new_database()) if on_postgresql else bodies_of(root)
+        options = ["--database" if on_postgresql else "--bodies", url]
+        environment = {} if on_postgresql else s3_environment()
+        server = ServerProcess(root, options, environment=environment)
+        with running_server(server):
+            pod = create_pod(server)
+            with pod.owner() as owner:
+                for number, secret in enumerate(secrets):
+                    path = f"{pod.root}{number}.bin"
+                    for content in (secret, "harmless", secret):
+                        assert owner.put(path, content).status in {201, 204}
+                    assert owner.delete(path).status in {200, 204}
+
+        def contents() -> Iterator[bytes]:
+            files = [each for each in root.rglob("*") if each.is_file()]
+            if on_postgresql:
+                files += files_of(url)
+            else:
+                yield from ObjectsInBucket(RootLayout(root), url).contents()
+            yield from (each.read_bytes() for each in files)
+
+        def found() -> list[bool]:
+            everything = list(contents())
+            return [any(each[:32] in content for content in everything) for each in secrets]
+
+        assert found() == [True, True, True]
+        done = run_command(
+            "purge",
+            f"{server.base_url}{pod.root}",
+            *("--root", str(root), *options),
+            environment=environment,
+        )
+        assert done.returncode == 0, done.stderr
+        assert found()[2] is False
+        if on_postgresql:
+            assert "Run VACUUM FULL there" in done.stdout + done.stderr
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute("VACUUM FULL")
+        assert found() == [False, False, False]
 
 
 async def test_a_removal_that_was_interrupted_is_done_by_the_next_sweep(

@@ -48,6 +48,20 @@ async def test_folders_come_first_and_numbers_are_in_their_order(
     assert names(page) == ["zoo", "page 10.txt", "page 9.txt", "banana.txt", "Apple.txt"]
 
 
+async def test_the_folders_of_applications_are_listed_last_and_when_asked_for(
+    server: Server, alice: Browser
+) -> None:
+    await put(server, "settings/x.txt")
+    root = "/.pages/files/alice/"
+    page = await alice.get(root)
+    assert names(page) == ["private", "public"]
+    assert "Used by apps (3)" in page.text
+    page = await alice.get(f"{root}?apps=yes")
+    assert names(page) == ["private", "public", "inbox", "profile", "settings"]
+    assert names(await alice.get(f"{root}?filter=set")) == ["settings"]
+    assert names(await alice.get(LIST)) == ["settings"]
+
+
 async def test_a_list_can_be_sorted_by_each_column(server: Server, alice: Browser) -> None:
     await put(server, "small.txt", "x")
     await put(server, "large.md", "x" * 50, "text/markdown")

@@ -440,10 +440,24 @@ async def test_a_request_on_home_is_not_among_what_happened_too(
     await bob.send(await bob.get(ask), ask, role="view", message="please")
     page = words(await alice.get("/.pages/"))
     assert "please" in page
-    recent = page.partition("Recent activity")[2]
+    recent = page.partition("Recent files")[2]
     assert "sea.txt" in recent
     assert "inbox" not in recent
     assert "inbox" in words(await alice.get("/.pages/activity"))
+
+
+async def test_home_shows_each_file_once_and_not_what_is_gone_or_for_applications(
+    photos: Server, alice: Browser
+) -> None:
+    for name in ("private/old.txt", "private/gone.txt", "settings/x.txt", "private/old.txt"):
+        assert (await photos.alice.put(f"/alice/{name}", name, "text/plain")).status in {201, 204}
+    assert (await photos.alice.delete("/alice/private/gone.txt")).status == 204
+    page = words(await alice.get("/.pages/"))
+    recent = page.partition("Recent files")[2].partition("All activity")[0]
+    assert recent.count("old.txt") == 1
+    assert "gone.txt" not in recent
+    assert "x.txt" not in recent
+    assert recent.index("old.txt") < recent.index("sea.txt")
 
 
 # --- ends and conditions -------------------------------------------------------------------------

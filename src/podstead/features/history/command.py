@@ -25,21 +25,34 @@ def purge(settings: Settings, *, urls: tuple[str, ...]) -> Output:
     """Remove everything that the trash and the versions keep of each URL and, if it is that of a
     container, of what was below it. What is stored there now stays: delete it first.
 
-    Then large bodies that nothing refers to are removed, and the database is compacted. While no
-    server runs, the database is rewritten, so that nothing of what was removed is left in its
-    files. Backups that were made before contain it.
+    Then large bodies that nothing refers to and all thumbnails are removed, and the database is
+    compacted. While no server runs, the database is rewritten, so that nothing of what was removed
+    is left in its files. Backups that were made before contain it, and the log of changes has the
+    paths until change-log-days are over.
+
+    PostgreSQL keeps what was removed in its files until it uses that space again: run VACUUM FULL
+    there. Its write-ahead log, and a bucket that keeps versions of objects, have settings of their
+    own for that.
     """
     from podstead.app.operator.data_root import served_settings
 
     base_url = served_settings(settings).base_url
     paths = [_path_of(url, base_url) for url in urls]
-    removed, stored, compacted = with_progress(
+    removed, stored, are_gone, compacted = with_progress(
         lambda progress: _purge(settings, paths, progress), "Nothing more could be removed"
     )
     left = [base_url + path for path in stored]
     lines = [Note(f"Removed {counted(removed, 'former state')}.")]
     lines += [Note(f"{url} still exists. Delete it and run the command again.") for url in left]
-    if compacted.database.value != "rewritten":
+    if not are_gone:
+        lines.append(Note("A backup is being made, and needs large bodies. Run the command again."))
+    if compacted.database.value == "vacuumed":
+        lines.append(
+            Note(
+                "The files of PostgreSQL may still contain what was removed. Run VACUUM FULL there."
+            )
+        )
+    elif compacted.database.value != "rewritten":
         lines.append(
             Note(
                 "The database was not rewritten, so its files may still contain what was removed. "
@@ -63,13 +76,15 @@ def _path_of(url: str, base_url: str) -> ResourcePath:
 
 async def _purge(
     settings: Settings, paths: Sequence[ResourcePath], progress: ProgressLine
-) -> tuple[int, Sequence[ResourcePath], CompactResult]:
-    """The number of states that were removed, which of the paths have a resource, and what
-    compacting did."""
+) -> tuple[int, Sequence[ResourcePath], bool, CompactResult]:
+    """The number of states that were removed, which of the paths have a resource, whether large
+    bodies could be removed, and what compacting did."""
+    from podstead.app.adapters.engine import layout_of
     from podstead.app.operator.compact import compact_root
     from podstead.app.operator.data_root import opened_records
     from podstead.features.history.keeping import BATCH, drop_all
     from podstead.features.history.trash import at_or_below
+    from podstead.storage.blobs.staging import GARBAGE_GRACE_MS
     from podstead.storage.former_states import FORMER_STATE, former_state_of
 
     states = f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s AND"  # noqa: S608
@@ -83,5 +98,12 @@ async def _purge(
                 await drop_all(records, [former_state_of(row) for row in rows])
                 removed += len(rows)
                 progress("Removing former states", removed, 0)
+        # At once: those in a bucket would stay a while for whoever is about to read them.
+        store, now_ms = records.store, records.now_ms()
+        are_gone = await store.remove_garbage(now_ms=now_ms + GARBAGE_GRACE_MS)
+    # They are named by versions, and made again when they are asked for.
+    for thumbnail in layout_of(settings).thumbnails.glob("*"):
+        thumbnail.unlink(missing_ok=True)
     compacted = await compact_root(settings, on_step=progress)
-    return removed, [path for path in paths if found[path] is not None], compacted
+    stored = [path for path in paths if found[path] is not None]
+    return removed, stored, are_gone, compacted

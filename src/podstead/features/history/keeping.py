@@ -208,7 +208,7 @@ class Thinning:
         self._days = self._runs = self._within_runs = 0
         self._day: int | None = None
         self._newer: FormerState | None = None
-        self._is_gone = False
+        self._gone: set[int] = set()
 
     def drops(self, state: FormerState, older: FormerState | None) -> bool:
         """Whether the next state is to be removed, before which there is an ``older`` one."""
@@ -218,10 +218,11 @@ class Thinning:
         if state.kind == ResourceKind.ACL.value:
             return not is_kept
         if state.deleted:
-            # With what was deleted, its versions leave the trash.
-            self._is_gone = self._is_gone or not is_kept
-            return self._is_gone
-        if self._is_gone or not is_kept:
+            # With what was deleted, its versions leave the trash: those with its time of creation.
+            if not is_kept:
+                self._gone.add(state.created_ms)
+            return not is_kept
+        if not is_kept or state.created_ms in self._gone:
             return True
         if self._is_of_last_day(state):
             return self._drops_of_last_day(state, older)

@@ -13,7 +13,13 @@ from typing import Final, Protocol
 from urllib.parse import unquote, urlencode
 
 from podstead.core.errors import AccessDenied, BadRequest, NotFound
-from podstead.core.identifiers import ResourcePath, encode_segment, parent_container, parse_path
+from podstead.core.identifiers import (
+    ResourcePath,
+    encode_segment,
+    is_container,
+    parent_container,
+    parse_path,
+)
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
@@ -23,7 +29,7 @@ from podstead.wac.acl import NOSTR_DID
 from podstead.wac.modes import Mode
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import ACTIVITY, files_url, shown_name
+from podstead.web.pages.addresses import ACTIVITY, files_url, is_for_apps, shown_name
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -420,7 +426,10 @@ def _number(typed: str) -> int | None:
     return int(typed)
 
 
-RECENT_CHANGES: Final = 6
+_OF_CONTENT: Final = frozenset({ChangeKind.CREATED, ChangeKind.CHANGED, ChangeKind.MOVED})
+RECENT_FILES: Final = 8
+READ_CHANGES: Final = 60
+"""How many changes of a pod are looked at for its recent files."""
 SHOWN_SHARED: Final = 5
 SHOWN_REQUESTS: Final = 3
 
@@ -457,7 +466,7 @@ class HomePage:
         person = page.signed_in()
         requests, notifications = await self.requests(person, limit=SHOWN_REQUESTS)
         pods = []
-        changes = []
+        recent: list[ShownChange] = []
         for root in person.pods:
             used_bytes, quota_bytes = await self.usage.total(page.identity, root)
             pods.append(
@@ -471,16 +480,15 @@ class HomePage:
                 }
             )
             found = await self.activity.page(
-                page.identity, ChangeFilter(below=root), limit=RECENT_CHANGES + len(notifications)
+                page.identity, ChangeFilter(below=root), limit=READ_CHANGES
             )
-            names = await self.agent_names(root, (each.agent for each in found.changes))
-            changes += [
-                shown_change(change, person, root, self.site.base_url, names)
-                for change in found.changes
-                if change.path not in notifications
+            newest = _newest_of_files(found.changes)
+            names = await self.agent_names(root, (each.agent for each in newest))
+            recent += [
+                shown_change(each, person, root, self.site.base_url, names) for each in newest
             ]
         shared = await self.shared.shared_with(person.identity, own=person.pods)
-        changes.sort(key=lambda each: -each.at_ms)
+        recent.sort(key=lambda each: -each.at_ms)
         return self.site.page(
             page,
             "account/home.html",
@@ -488,7 +496,7 @@ class HomePage:
             more_requests=len(notifications) > len(requests),
             notices=shown_notices(await self.notices.on(page), Names(self.site.base_url)),
             pods=pods,
-            changes=changes[:RECENT_CHANGES],
+            recent=recent[:RECENT_FILES],
             shared=[
                 {
                     "name": shown_name(each.resource),
@@ -502,3 +510,13 @@ class HomePage:
             issuer=self.issuer,
             issuer_of_person=self.issuer if person.account_id else None,
         )
+
+
+def _newest_of_files(changes: Iterable[PastChange]) -> list[PastChange]:
+    """The newest change of the content of each document that is there and not for applications."""
+    newest: dict[ResourcePath, PastChange] = {}
+    for each in changes:
+        is_file = each.exists and not is_container(each.path) and not is_for_apps(each.path)
+        if is_file and each.kind in _OF_CONTENT:
+            newest.setdefault(each.path, each)
+    return list(newest.values())

@@ -33,7 +33,13 @@ from podstead.web.files.members import (
     shown_agent,
 )
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import SHARED, breadcrumb, files_url, shown_name
+from podstead.web.pages.addresses import (
+    SHARED,
+    breadcrumb,
+    files_url,
+    is_for_apps,
+    shown_name,
+)
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
@@ -102,6 +108,8 @@ class Shown:
     filter: str
     grid: bool
     start: int
+    apps: bool
+    """Whether what applications use is shown, too."""
 
     @classmethod
     def of(cls, page: PageRequest) -> Shown:
@@ -112,18 +120,26 @@ class Shown:
             page.query_text("filter")[:_MAX_FILTER_CHARACTERS].strip(),
             page.query_text("view") == "grid",
             int(start) if start.isdecimal() and len(start) < 7 else 0,
+            page.query_text("apps") == "yes",
         )
 
     def query(
-        self, *, sorting: Sorting | None = None, grid: bool | None = None, start: int = 0
+        self,
+        *,
+        sorting: Sorting | None = None,
+        grid: bool | None = None,
+        apps: bool | None = None,
+        start: int = 0,
     ) -> str:
         """The query of the page that differs in this."""
         sorting = sorting or self.sorting
         grid = self.grid if grid is None else grid
+        apps = self.apps if apps is None else apps
         fields = {
             "sort": "" if sorting == Sorting() else sorting.text,
             "filter": self.filter,
             "view": "grid" if grid else "",
+            "apps": "yes" if apps else "",
             "from": str(start) if start else "",
         }
         given = {name: value for name, value in fields.items() if value}
@@ -158,6 +174,12 @@ class ContainerPage:
             if members.is_complete
             else members.all
         )
+        used_by_apps: Sequence[Member] = ()
+        if members.container.kind is ResourceKind.STORAGE and not shown.filter:
+            used_by_apps = [each for each in sorted_members if is_for_apps(each.path)]
+            sorted_members = [each for each in sorted_members if not is_for_apps(each.path)]
+            if shown.apps:
+                sorted_members += used_by_apps
         part = sorted_members[shown.start : shown.start + ROWS]
         following = shown.start + ROWS
         more = shown.query(start=following) if following < len(sorted_members) else None
@@ -176,6 +198,7 @@ class ContainerPage:
             icons=ICONS,
             shown=shown,
             more=more,
+            used_by_apps=0 if more else len(used_by_apps),
             total=len(sorted_members),
             is_complete=members.is_complete,
             columns=_columns(shown),

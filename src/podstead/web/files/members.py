@@ -295,7 +295,7 @@ class RowWriter:
             f"{escape(date_text(changed_ms))}</span></span></a></td>"
             f'<td class="reach">{self._reach_cells[self._reaches[member.path]]}</td>'
             f'<td class="wide-only quiet">{self._types[kind]}</td>'
-            f'<td class="wide-only changed"><time datetime="{iso_time(changed_ms)}">'
+            f'<td class="wide-only changed"><time datetime="{iso_time(changed_ms)}" data-relative>'
             f"{escape(moment_text(changed_ms))}</time>{by}</td>"
             f'<td class="number">{size}</td>'
         )

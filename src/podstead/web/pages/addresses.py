@@ -7,7 +7,14 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from podstead.core.errors import BadRequest, NotFound
-from podstead.core.identifiers import ROOT, ResourcePath, ancestors, parse_path, segment_name
+from podstead.core.identifiers import (
+    ROOT,
+    ResourcePath,
+    ancestors,
+    parse_path,
+    segment_name,
+    storage_root,
+)
 from podstead.web.codes import WebCodes
 from podstead.web.request import Request
 from podstead.web.routes import is_reserved, rest_of_path
@@ -197,6 +204,16 @@ def local_address(text: str | None, *, below: str = HOME) -> str | None:
 def shown_name(path: ResourcePath) -> str:
     """The name of a resource as people read it, without the slash of a container."""
     return unquote(segment_name(path).removesuffix("/"))
+
+
+_FOR_APPS: Final = frozenset({"inbox", "profile", "settings"})
+
+
+def is_for_apps(path: ResourcePath) -> bool:
+    """Whether a resource is in a folder of a pod that applications need and people rarely open."""
+    root = storage_root(path) or ROOT
+    folder, slash, _rest = path[len(root) :].partition("/")
+    return bool(slash) and (folder in _FOR_APPS or folder.startswith("."))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from podstead.web.pages.addresses import (
     DELETE,
     FILES,
     FORGOT,
+    HOME,
     LINK,
     MOVE,
     NEW,
@@ -73,6 +74,7 @@ NavigationRow = tuple[str, str, str]
 """An address, an icon and a title."""
 
 ENTRIES: Final[Sequence[NavigationRow]] = (
+    (HOME, "home", N_("Home")),
     (f"{FILES}/", "folder", N_("Files")),
     (SHARED, "people", N_("Shared")),
     (f"{PREFIX}/apps", "apps", N_("Apps")),
@@ -139,7 +141,8 @@ def with_waiting(shown: Sequence[NavigationEntry], waiting: Waiting) -> Sequence
 
 def _is_at(path: str, address: str) -> bool:
     return any(
-        path == each or path.startswith(each if each.endswith("/") else f"{each}/")
+        path == each
+        or (each != HOME and path.startswith(each if each.endswith("/") else f"{each}/"))
         for each in (address, *_BELOW.get(address, ()))
     )
 

@@ -1,17 +1,40 @@
 // What every page does when scripts run: times in the reader's own time zone, and menus that close.
 
-/** Show each time in the reader's own time zone; the page has it in UTC. */
+/**
+ * Show each time in the reader's own time zone, where the page has it in UTC; those with
+ * data-relative by how long ago they are, with the time itself as their title.
+ */
 export function showLocalTimes() {
-  const format = new Intl.DateTimeFormat(document.documentElement.lang, {
-    dateStyle: "medium",
-    timeStyle: "short",
-  });
+  const language = document.documentElement.lang;
+  const format = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
   for (const element of document.querySelectorAll("time[datetime]")) {
-    const moment = new Date(/** @type {HTMLTimeElement} */ (element).dateTime);
-    if (!Number.isNaN(moment.getTime())) {
-      element.textContent = format.format(moment);
-    }
+    if (!(element instanceof HTMLTimeElement)) continue;
+    const moment = new Date(element.dateTime);
+    if (Number.isNaN(moment.getTime())) continue;
+    const text = format.format(moment);
+    const ago = "relative" in element.dataset ? timeAgo(moment, new Date(), language) : null;
+    element.textContent = ago ?? text;
+    if (ago !== null) element.title = text;
   }
+}
+
+/**
+ * A time of the last seven days as people say it, such as “5 minutes ago” or “yesterday, 14:03”.
+ * @param {Date} moment
+ * @param {Date} now
+ * @param {string} language
+ */
+function timeAgo(moment, now, language) {
+  const minutes = Math.floor((now.getTime() - moment.getTime()) / 60_000);
+  const midnight = (/** @type {Date} */ at) => new Date(at).setHours(0, 0, 0, 0);
+  const days = Math.round((midnight(now) - midnight(moment)) / 86_400_000);
+  if (minutes < 0 || days > 6) return null;
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+  if (minutes < 1) return relative.format(0, "second");
+  if (minutes < 60) return relative.format(-minutes, "minute");
+  if (days === 0) return relative.format(-Math.floor(minutes / 60), "hour");
+  const time = new Intl.DateTimeFormat(language, { timeStyle: "short" }).format(moment);
+  return `${relative.format(-days, "day")}, ${time}`;
 }
 
 /**

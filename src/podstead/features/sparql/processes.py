@@ -1,0 +1,281 @@
+"""Evaluates queries in processes, each of which has the documents of one view and stays warm.
+
+A view is what one asker may read of a container. Its process never gets another document, so no
+query reaches one. A process answers one query at a time. Those of one view that come together start
+further processes, within the share of their requester; a query that exceeds its time or memory ends
+its process and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from podstead.app.adapters.child_processes import ChildProcess
+from podstead.app.adapters.fair_semaphore import FairSemaphore
+from podstead.app.adapters.rdf_processes import ProcessorBudgets
+from podstead.core.errors import Overloaded, RateLimited, Unprocessable
+from podstead.core.identifiers import ResourcePath
+from podstead.features.sparql import evaluation
+from podstead.rdf.sparql_query import SparqlQuery
+from podstead.rdf.tasks import Failure
+from podstead.storage.records import Version
+
+logger = logging.getLogger("podstead.sparql")
+
+MAX_PROCESSES: Final = 4
+_MAX_WAITING: Final = 64
+_WAIT_S: Final = 30.0
+PROCESSOR_S: Final = 10
+"""The processor time of one query."""
+MEMORY_MIB: Final = 2048
+"""The memory of a process, with the documents."""
+RESULT_MIB: Final = 256
+TIME_LIMIT_S: Final = 60.0
+"""How long a process may take for the next piece: on a loaded machine, it gets less of a
+processor."""
+IDLE_S: Final = 120.0
+"""How long a process stays warm after a query."""
+WARM_BYTES: Final = 128 * 1024 * 1024
+"""The size of the documents of all warm processes of a worker, which take about ten times that."""
+
+_TIME: Final = (
+    f"The query takes more than the {PROCESSOR_S} seconds of processor time that it may take"
+)
+_MEMORY: Final = "The query and the documents here take more memory than they may take"
+
+
+class Lacking(msgspec.Struct, frozen=True):
+    """What a process has to learn: what is gone, and what to read, by its versions."""
+
+    gone: Sequence[ResourcePath]
+    new: Mapping[ResourcePath, Version]
+
+
+@dataclass(eq=False, slots=True)
+class WarmProcess:
+    """A process, and the documents that it has."""
+
+    child: ChildProcess
+    held: dict[ResourcePath, Version] = field(default_factory=dict)
+    state: Hashable = None
+    """The state of the container that they are from."""
+    size_bytes: int = 0
+    timer: asyncio.TimerHandle | None = None
+
+    def change_to(self, wanted: Mapping[ResourcePath, Version]) -> Lacking:
+        """What it lacks."""
+        held = self.held
+        new = {path: version for path, version in wanted.items() if held.get(path) != version}
+        return Lacking([path for path in held if path not in wanted or path in new], new)
+
+    async def send(self, kind: bytes, content: bytes) -> None:
+        """Send a message. Raises ConnectionError if the process has ended."""
+        await self.child.send(evaluation.FRAME.pack(kind, len(content)) + content)
+
+    async def remove(self, path: ResourcePath, url: str) -> None:
+        """Have it forget a document."""
+        await self.send(evaluation.REMOVE, url.encode())
+        del self.held[path]
+
+    async def put(
+        self, path: ResourcePath, version: Version, document: evaluation.StoredDocument
+    ) -> None:
+        """Have it keep a document."""
+        await self.send(evaluation.PUT, msgspec.msgpack.encode(document))
+        self.held[path] = version
+        self.size_bytes += len(document.content)
+
+    async def receive(self) -> tuple[bytes, bytes]:
+        """The next message. Raises Unprocessable if the process has ended, or takes too long."""
+        frame = evaluation.FRAME
+        try:
+            async with asyncio.timeout(TIME_LIMIT_S):
+                prefix = await self.child.receive(frame.size)
+                if len(prefix) == frame.size:
+                    kind, size = frame.unpack(prefix)
+                    content = await self.child.receive(size)
+                    if len(content) == size:
+                        return kind, content
+        except TimeoutError as error:
+            raise Unprocessable(_TIME) from error
+        await self.child.end()
+        raise Unprocessable(_TIME if self.child.status == -signal.SIGXCPU else _MEMORY)
+
+
+Fill = Callable[[WarmProcess], Awaitable[None]]
+"""Brings the documents of a process up to date."""
+
+
+class QueryProcesses:
+    """The processes of one worker."""
+
+    def __init__(
+        self,
+        *,
+        processor_s: int = PROCESSOR_S,
+        memory_mib: int = MEMORY_MIB,
+        result_mib: int = RESULT_MIB,
+    ) -> None:
+        self._arguments = str(processor_s), str(memory_mib), str(result_mib)
+        self._slots = FairSemaphore(
+            MAX_PROCESSES,
+            wait_s=_WAIT_S,
+            refusal="Too many queries are being answered; try again later",
+            max_waiting=_MAX_WAITING,
+        )
+        self._budgets = ProcessorBudgets()
+        self._idle: dict[WarmProcess, Hashable] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def answer(
+        self,
+        view: Hashable,
+        fill: Fill,
+        query: SparqlQuery,
+        media_type: str,
+        *,
+        requester: str,
+        pod: str,
+    ) -> AsyncIterator[bytes]:
+        """The result in pieces, of which the first is there. The process is one of the view, if
+        there is one.
+
+        Raises RateLimited and Overloaded, what evaluating raises (Unprocessable, BadRequest), and
+        what ``fill`` raises.
+        """
+        wait_s = self._budgets.wait_s(requester)
+        if wait_s > 0:
+            retry_after_s = math.ceil(wait_s)
+            raise RateLimited(
+                "You have used up the processor time for queries. "
+                f"Try again in {retry_after_s} seconds.",
+                retry_after_s=retry_after_s,
+            )
+        await self._slots.acquire(requester, pod=pod)
+        running = _Running(self, view, requester, pod)
+        try:
+            process = running.process = await self._started(view)
+            await fill(process)
+            asked = msgspec.msgpack.encode((query, media_type))
+            await process.send(evaluation.QUERY, asked)
+            running.first = await anext(running, None)
+        except ConnectionError as error:
+            await running.aclose()
+            raise Unprocessable(_MEMORY) from error
+        except BaseException:
+            await running.aclose()
+            raise
+        return running
+
+    async def close(self) -> None:
+        """End all processes that are idle."""
+        for process in list(self._idle):
+            self._end_idle(process)
+        await asyncio.gather(*self._ending)
+
+    async def _started(self, view: Hashable) -> WarmProcess:
+        for process, of in list(self._idle.items()):
+            if of == view:
+                self._take(process)
+                if process.child.status is None:
+                    return process
+        try:
+            child = await ChildProcess.start(evaluation.__name__, *self._arguments)
+        except OSError as error:
+            logger.warning("No process for queries could be started", exc_info=True)
+            raise Overloaded("No query can be answered now; try again later") from error
+        process = WarmProcess(child)
+        try:
+            await process.receive()
+        except BaseException as error:
+            await child.end()
+            if isinstance(error, Unprocessable):
+                logger.warning("The process for queries ended at its start")
+                raise Overloaded("No query can be answered now; try again later") from error
+            raise
+        return process
+
+    def release(self, running: _Running, processor_s: float | None) -> None:
+        """Keep the process for the next query, or end it if it does not tell what it has used."""
+        used_s = float(PROCESSOR_S) if processor_s is None else processor_s
+        process = running.process
+        if process is not None:
+            self._budgets.spend(running.requester, used_s)
+            if processor_s is None:
+                self._ended(process)
+            else:
+                loop = asyncio.get_running_loop()
+                process.timer = loop.call_later(IDLE_S, self._end_idle, process)
+                self._idle[process] = running.view
+                while sum(each.size_bytes for each in self._idle) > WARM_BYTES:
+                    self._end_idle(next(iter(self._idle)))
+        self._slots.release(running.requester, pod=running.pod)
+
+    def _take(self, process: WarmProcess) -> None:
+        del self._idle[process]
+        if process.timer is not None:
+            process.timer.cancel()
+
+    def _end_idle(self, process: WarmProcess) -> None:
+        self._take(process)
+        self._ended(process)
+
+    def _ended(self, process: WarmProcess) -> None:
+        ending = asyncio.create_task(process.child.end())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+
+class _Running:
+    """A query that a process is answering, or is about to; iterates over the result."""
+
+    def __init__(self, processes: QueryProcesses, view: Hashable, requester: str, pod: str) -> None:
+        self.view = view
+        self.requester = requester
+        self.pod = pod
+        self.process: WarmProcess | None = None
+        self.first: bytes | None = None
+        """A piece that was received before the others were asked for."""
+        self._processes = processes
+        self._ended = False
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next piece. Raises what evaluating raises."""
+        if (piece := self.first) is not None:
+            self.first = None
+            return piece
+        if self.process is None or self._ended:
+            raise StopAsyncIteration
+        try:
+            kind, content = await self.process.receive()
+            if kind == evaluation.DATA:
+                return content
+            failed = None
+            if kind == evaluation.FAILED:
+                failed = msgspec.msgpack.decode(content, type=Failure).error()
+                _, content = await self.process.receive()
+        except BaseException:
+            await self.aclose()
+            raise
+        self._end(msgspec.msgpack.decode(content, type=float))
+        raise failed or StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """End the process, unless it has answered."""
+        self._end(None)
+
+    def _end(self, processor_s: float | None) -> None:
+        if not self._ended:
+            self._ended = True
+            self._processes.release(self, processor_s)

@@ -1,0 +1,255 @@
+"""SPARQL 1.1 Query over HTTP, as SPARQL 1.1 Protocol says.
+
+Containers take queries by the QUERY method. By GET and POST, they are sent to
+``/.sparql/query{container}``, which without a query describes itself (SPARQL 1.1 Service
+Description). Either way, whoever may read the container gets an answer over those documents at or
+below it that they may read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from podstead.core.errors import (
+    BadRequest,
+    NotAcceptable,
+    NotFound,
+    Overloaded,
+    Unprocessable,
+    UnsupportedMediaType,
+)
+from podstead.core.identifiers import ResourcePath, is_container, storage_root
+from podstead.core.identity import Identity
+from podstead.core.media_types import choose, essence
+from podstead.core.operation import InMemoryBody, Operation
+from podstead.core.request_context import limit_key
+from podstead.features import WorkerFeature
+from podstead.features.sparql.description import described_service
+from podstead.features.sparql.evaluation import StoredDocument
+from podstead.features.sparql.processes import QueryProcesses, WarmProcess
+from podstead.features.sparql.views import QueryView, Views
+from podstead.rdf.codecs import serialize
+from podstead.rdf.sparql_query import GRAPH_TYPES, SPARQL_QUERY, parse_query
+from podstead.resources.outcome import ResourceRequest
+from podstead.storage.open_body import whole_body
+from podstead.storage.records import Version
+from podstead.web import forms
+from podstead.web.request import Request
+from podstead.web.resource_responses import SANDBOX
+from podstead.web.response import NO_STORE, Response, content_response
+from podstead.web.routes import (
+    REST,
+    Access,
+    Endpoint,
+    Route,
+    is_reserved,
+    plain_routes,
+    rest_of_path,
+    route,
+)
+
+if TYPE_CHECKING:
+    from podstead.app.services import Services
+
+QUERY_SERVICE: Final = "/.sparql/query"
+MAX_DOCUMENTS: Final = 100_000
+MAX_BYTES: Final = 256 * 1024 * 1024
+_MAX_REQUEST_BYTES: Final = 1024 * 1024
+_READ_AT_ONCE: Final = 200
+_ATTEMPTS: Final = 8
+
+
+class SparqlEndpoint:
+    """Answers queries in one worker."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._base_url = services.base_url
+        self._views = Views(services.store, services.gate)
+        self.processes = QueryProcesses()
+
+    @route(QUERY_SERVICE + REST, "GET", "HEAD", access=Access.PUBLIC)
+    async def get(self, request: Request, agent: Identity | None) -> Response:
+        """The answer to the query in the parameters, or the description of the service."""
+        container = await self._container(request, agent)
+        fields = forms.read_query(request)
+        if "query" not in fields:
+            return self._described(request, container)
+        return await self._answer(request, agent, container, fields)
+
+    @route(QUERY_SERVICE + REST, "POST", access=Access.PUBLIC)
+    async def post(self, request: Request, agent: Identity | None) -> Response:
+        """The answer to a query as the content, or in a form."""
+        container = await self._container(request, agent)
+        stated = essence(request.fields.get(b"content-type") or "")
+        if stated == SPARQL_QUERY:
+            return await self.query(request, agent, container)
+        if stated != forms.FORM_TYPE:
+            accepted = f"{SPARQL_QUERY} or {forms.FORM_TYPE}"
+            raise UnsupportedMediaType(f"The Content-Type of a query is {accepted}")
+        fields = await forms.read_form(request, max_bytes=_MAX_REQUEST_BYTES)
+        if "update" in fields:
+            raise BadRequest("There are only queries here; PATCH a document to update it")
+        return await self._answer(request, agent, container, fields)
+
+    async def query(
+        self, request: Request, agent: Identity | None, container: ResourcePath | None = None
+    ) -> Response:
+        """The answer to a query as the content; without ``container``, to that container."""
+        content = await request.body.read(limit_bytes=_MAX_REQUEST_BYTES)
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as error:
+            raise BadRequest("The query is not UTF-8") from error
+        fields = {**forms.read_query(request), "query": [text]}
+        return await self._answer(request, agent, container or request.path, fields)
+
+    async def _container(self, request: Request, agent: Identity | None) -> ResourcePath:
+        """The container that a request to the service is about, whose sender may read it."""
+        path = rest_of_path(request.path)
+        if storage_root(path) is None or is_reserved(path) or not is_container(path):
+            raise NotFound
+        origin = request.fields.get(b"origin")
+        operation = Operation("HEAD", path, InMemoryBody(), origin=origin)
+        await self._services.resources.handle(ResourceRequest(operation, agent))
+        return path
+
+    async def _answer(
+        self,
+        request: Request,
+        agent: Identity | None,
+        container: ResourcePath,
+        fields: Mapping[str, list[str]],
+    ) -> Response:
+        """Raises BadRequest, Unprocessable, NotAcceptable, RateLimited and Overloaded."""
+        text = forms.only(fields, "query")
+        if text is None:
+            raise BadRequest("The parameter query is missing")
+        query = parse_query(
+            text,
+            base_iri=self._base_url + container,
+            default_graphs=fields.get("default-graph-uri", ()),
+            named_graphs=fields.get("named-graph-uri", ()),
+        )
+        types = query.form.types
+        media_type = choose(request.fields.get(b"accept"), types)
+        if media_type is None:
+            raise NotAcceptable(f"The results of {query.form.value} are {', '.join(types)}")
+        services = self._services
+        services.resources.note_read(agent, container)
+        pieces = None
+        if request.method != "HEAD":
+            asked = _Asked(self._services, self._views, agent, request, container)
+            view = await asked.look()
+            pieces = await self.processes.answer(
+                view.key,
+                asked.fill,
+                query,
+                media_type,
+                requester=limit_key(agent, base_url=self._base_url),
+                pod=storage_root(container) or "",
+            )
+        charset = "; charset=utf-8" if media_type.startswith("text/") else ""
+        headers = [NO_STORE, SANDBOX]
+        return content_response(
+            pieces, media_type + charset, method=request.method, headers=headers
+        )
+
+    def _described(self, request: Request, container: ResourcePath) -> Response:
+        media_type = choose(request.fields.get(b"accept"), GRAPH_TYPES)
+        if media_type is None:
+            raise NotAcceptable(f"The description is {', '.join(GRAPH_TYPES)}")
+        graph = described_service(f"{self._base_url}{QUERY_SERVICE}{container}")
+        content = serialize(graph, media_type)
+        return content_response(content, media_type, method=request.method, headers=[NO_STORE])
+
+
+class _Asked:
+    """One query: what its sender may read, and how a process gets it."""
+
+    def __init__(
+        self,
+        services: Services,
+        views: Views,
+        agent: Identity | None,
+        request: Request,
+        container: ResourcePath,
+    ) -> None:
+        self._store = services.store
+        self._base_url = services.base_url
+        self._views = views
+        self._agent = agent
+        self._origin = request.fields.get(b"origin")
+        self._container = container
+        self._view: QueryView | None = None
+
+    async def look(self) -> QueryView:
+        """What the sender may read now."""
+        self._view = await self._views.of(self._agent, self._origin, self._container)
+        return self._view
+
+    async def fill(self, process: WarmProcess) -> None:
+        """Bring the documents of a process up to date. Raises Unprocessable if there are too many,
+        and Overloaded if they change all the time."""
+        view = self._view or await self.look()
+        for _ in range(_ATTEMPTS):
+            if process.state == view.state or await self._bring(process, view):
+                process.state = view.state
+                return
+            view = await self.look()
+        raise Overloaded("The container is changing too fast to be queried; try again")
+
+    async def _bring(self, process: WarmProcess, view: QueryView) -> bool:
+        """Whether it has exactly the documents of the view now."""
+        process.state = None
+        wanted = view.documents()
+        if len(wanted) > MAX_DOCUMENTS:
+            raise Unprocessable(
+                f"A query is about {MAX_DOCUMENTS} documents at most; ask a container further below"
+            )
+        change = process.change_to(wanted)
+        for path in change.gone:
+            await process.remove(path, self._base_url + path)
+        new = list(change.new)
+        for start in range(0, len(new), _READ_AT_ONCE):
+            some = new[start : start + _READ_AT_ONCE]
+            for path, metadata in (await self._store.read_metadata(some)).items():
+                version: Version = change.new[path]
+                if metadata is None or metadata.version != version:
+                    return False
+                body = await self._store.open_body(metadata)
+                if body is None:
+                    return False
+                content = await whole_body(body)
+                if process.size_bytes + len(content) > MAX_BYTES:
+                    raise Unprocessable(
+                        f"A query is about {MAX_BYTES // 1024 // 1024} MiB of documents at most; "
+                        "ask a container further below"
+                    )
+                document = StoredDocument(self._base_url + path, metadata.content_type, content)
+                await process.put(path, version, document)
+        return True
+
+
+class SparqlInWorker(WorkerFeature):
+    """The endpoint of one worker."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @cached_property
+    def _endpoint(self) -> SparqlEndpoint:
+        return SparqlEndpoint(self._services)
+
+    @cached_property
+    def routes(self) -> Sequence[Route]:  # type: ignore[override]
+        return plain_routes(self._endpoint)
+
+    @cached_property
+    def queries(self) -> Mapping[str, Endpoint]:  # type: ignore[override]
+        return {SPARQL_QUERY: self._endpoint.query}
+
+    async def stop(self) -> None:
+        await self._endpoint.processes.close()
