@@ -27,11 +27,8 @@ SETTINGS = {
     "nostr": ("nostr-basic", "any"),
     "passkeys": ("passkey-requests-per-minute", "4"),
     "read_log": ("read-log-days", "4"),
-<<<<<<< HEAD
     "search": ("search", "false"),
-=======
     "sparql": ("sparql", "false"),
->>>>>>> main
     "two_factor": ("require-two-factor", "true"),
     "webid_tls": ("client-cert-format", "pem"),
     "mail": ("mail", "console"),
@@ -43,11 +40,8 @@ ADDRESSES = {
     "history": ["/.history/trash/{pod}/"],
     "legacy_notifications": ["/.notifications"],
     "links": ["/.links/open/none"],
-<<<<<<< HEAD
     "search": ["/.search/in/{pod}/"],
-=======
     "sparql": ["/.sparql/query/{pod}/"],
->>>>>>> main
     "uploads": ["/.uploads/"],
     "webhooks": ["/.notifications/WebhookChannel2023/", "/.notifications/sender"],
 }

@@ -64,14 +64,9 @@ for _type in ("WebSocket", "EventSource", "StreamingHTTP"):
     PUBLIC_SERVICES[f"{_service}{{key}}/messages"] = {"GET", "HEAD"}
 """All that may be asked without rights, beside the descriptions of storages. Notifications look at
 the right to read what they are about, and channels are for whoever has their unguessable URL.
-<<<<<<< HEAD
 A search asks the gate about each document that it shows.
-Uploads ask the gate about the PUT that they will become, and belong to their agent. The trash and
-former versions ask the gate about the resource that they are of."""
-=======
 Uploads ask the gate about the PUT that they will become, and belong to their agent. The trash,
 former versions and queries ask the gate about the resource that they are of."""
->>>>>>> main
 
 PUBLIC_DESCRIPTION = {"GET", "HEAD"}
 QUERY = "QUERY"

@@ -76,11 +76,8 @@ SHIPPED: Final = (
     "two_factor",
     "previews",
     "read_log",
-<<<<<<< HEAD
     "search",
-=======
     "sparql",
->>>>>>> main
     "uploads",
     "watch",
     "webhooks",

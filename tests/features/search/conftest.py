@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 import pytest
 
@@ -16,38 +13,10 @@ from podstead.app.services import Services
 from podstead.config import Settings
 from podstead.features.search import indexer, worker
 from podstead.features.search.indexer import Indexer
-from tests.support.application import BASE, Server, running, with_two_pods
-from tests.support.asgi import Client
+from tests.support.application import running, with_two_pods
 from tests.support.clock import FakeClock
 from tests.support.postgresql import new_database
-
-
-@dataclass
-class Searched:
-    """A server, and its index."""
-
-    server: Server
-    indexers: Sequence[Indexer] = field(default_factory=list)
-
-    async def catch_up(self) -> None:
-        await self.indexers[-1].catch_up()
-
-    async def ask(
-        self, client: Client, text: str, below: str = "/alice/", **parameters: str
-    ) -> dict[str, Any]:
-        """The answer to a question."""
-        more = "".join(f"&{name}={value}" for name, value in parameters.items())
-        answer = await client.get(f"/.search/in{below}?q={quote(text)}{more}")
-        assert answer.status == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
-
-    async def paths(
-        self, client: Client, text: str, below: str = "/alice/", **parameters: str
-    ) -> list[str]:
-        """The paths of what is found, in the order of the answer."""
-        found = await self.ask(client, text, below, **parameters)
-        return [each["id"].removeprefix(BASE) for each in found["items"]]
+from tests.support.searched import Searched
 
 
 @pytest.fixture(params=["embedded", "postgresql"])

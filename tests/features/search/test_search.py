@@ -9,11 +9,11 @@ import pytest
 
 from podstead.config import Settings
 from podstead.features.search import finding
-from tests.features.search.conftest import Searched
 from tests.support.application import BASE
 from tests.support.clock import FakeClock
 from tests.support.commands import invoke
 from tests.support.pod_pages import sign_in_by_token
+from tests.support.searched import Searched
 
 BOB_READS = f"acl:agent <{BASE}/bob/#me>"
 EVERYONE = "acl:agentClass foaf:Agent"
@@ -152,7 +152,7 @@ async def test_containers_are_queried(searched: Searched) -> None:
     server = searched.server
     await put(searched, "/alice/private/a.txt", "apples")
     await searched.catch_up()
-    fields = {"Content-Type": "application/x-www-form-urlencoded"}
+    fields = {"IndexedContent-Type": "application/x-www-form-urlencoded"}
     answer = await server.alice.request(
         "QUERY", "/alice/private/", headers=fields, body=b"q=apples"
     )

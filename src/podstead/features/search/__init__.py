@@ -37,7 +37,8 @@ class SearchFeature(Feature):
     schema = SCHEMA
 
     def modules(self, settings: Settings) -> Sequence[str]:
-        return (f"{__name__}.worker",) if settings.of(SearchSettings).search else ()
+        own = (f"{__name__}.worker", "snowballstemmer")
+        return own if settings.of(SearchSettings).search else ()
 
     def in_worker(self, services: Services) -> WorkerFeature | None:
         if not services.settings.of(SearchSettings).search:

@@ -20,7 +20,7 @@ from typing import Final
 from podstead.core.identifiers import ResourcePath, acl_of
 from podstead.core.identity import Identity
 from podstead.features.search.analysis import Question, parse_question, snippet
-from podstead.features.search.index import Candidate, Content, Index, Selection
+from podstead.features.search.index import Candidate, Index, IndexedContent, IndexQuery
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.storage.protocol import Snapshot, Store
 from podstead.wac.effective import acl_paths, paths_to_read
@@ -56,7 +56,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FoundPage:
     """A page of hits. ``has_more`` is whether another page follows; ``is_complete`` is whether
     everything was looked at."""
 
@@ -82,7 +82,7 @@ class Finder:
         *,
         newest: bool = False,
         page: int = 0,
-    ) -> Answer:
+    ) -> FoundPage:
         """What the asker may read of what matches below a container. Raises RateLimited,
         StorageError."""
         async with self._turns.of(asker.agent):
@@ -90,14 +90,14 @@ class Finder:
 
     async def _find(
         self, asker: Asker, below: ResourcePath, text: str, *, newest: bool, page: int
-    ) -> Answer:
+    ) -> FoundPage:
         position = await self.index.position()
         if position is None:
-            return Answer((), has_more=False, is_complete=False)
+            return FoundPage((), has_more=False, is_complete=False)
         question = parse_question(text, await self.index.languages())
         decisions = _Decisions(self.gate.for_many(self.store), self.store, asker)
         rules = await self._readable_rules(decisions, below)
-        selection = Selection(question, below, rules, CONSIDERED, newest)
+        selection = IndexQuery(question, below, rules, CONSIDERED, newest)
         found: list[Candidate] = []
         is_complete = position.cursor is None
         for step in range(MAX_STEPS):
@@ -112,7 +112,7 @@ class Finder:
             await asyncio.sleep(0)  # lets other requests go on
         else:
             is_complete = False
-        contents: Mapping[ResourcePath, Content] = {}
+        contents: Mapping[ResourcePath, IndexedContent] = {}
         if not newest and question.wanted:
             contents = await self.index.contents(each.path for each in found)
             found.sort(key=lambda each: _rank(each, contents.get(each.path), question))
@@ -120,7 +120,7 @@ class Finder:
         if newest or not question.wanted:
             contents = await self.index.contents(each.path for each in shown)
         hits = [_hit(each, contents.get(each.path), question) for each in shown]
-        return Answer(hits, len(found) > (page + 1) * PAGE, is_complete)
+        return FoundPage(hits, len(found) > (page + 1) * PAGE, is_complete)
 
     async def _readable_rules(
         self, decisions: _Decisions, below: ResourcePath
@@ -191,9 +191,9 @@ class _Decisions:
         return agent is not None and candidate.author in (agent.iri, *agent.aliases)
 
 
-def replace_offset(selection: Selection, offset: int) -> Selection:
+def replace_offset(selection: IndexQuery, offset: int) -> IndexQuery:
     """The same selection, after so many."""
-    return Selection(
+    return IndexQuery(
         selection.question,
         selection.below,
         selection.rules,
@@ -204,7 +204,7 @@ def replace_offset(selection: Selection, offset: int) -> Selection:
 
 
 def _rank(
-    candidate: Candidate, content: Content | None, question: Question
+    candidate: Candidate, content: IndexedContent | None, question: Question
 ) -> tuple[bool, float, int, str]:
     share = 0.0
     if content is not None and content.terms:
@@ -218,7 +218,7 @@ def _rank(
     return not candidate.in_name, -share, -candidate.modified_ms, candidate.path
 
 
-def _hit(candidate: Candidate, content: Content | None, question: Question) -> Hit:
+def _hit(candidate: Candidate, content: IndexedContent | None, question: Question) -> Hit:
     excerpt: Sequence[tuple[str, bool]] = ()
     if content is not None and content.text:
         excerpt = snippet(question, content.text, content.language)

@@ -23,11 +23,11 @@ from podstead.features.search.analysis import Clause, Question
 from podstead.features.search.index import (
     COLUMNS,
     Candidate,
-    Content,
+    IndexedContent,
     IndexedDocument,
+    IndexQuery,
+    IndexStep,
     Position,
-    Selection,
-    Step,
     candidate_of,
     conditions,
     marks,
@@ -112,7 +112,7 @@ class Fts5Index:
 
         await self._writer.run(clear, writes=True)
 
-    async def apply(self, step: Step) -> None:
+    async def apply(self, step: IndexStep) -> None:
         await self._writer.run(lambda connection: _apply(connection, step), writes=True)
 
     async def rules(self, below: ResourcePath, *, limit: int) -> Sequence[ResourcePath]:
@@ -125,7 +125,7 @@ class Fts5Index:
         rows = await self._reader.run(lambda connection: _fetch(connection, select, values))
         return [ResourcePath(rule) for (rule,) in rows]
 
-    async def candidates(self, selection: Selection) -> Sequence[Candidate]:
+    async def candidates(self, selection: IndexQuery) -> Sequence[Candidate]:
         return await self._reader.run(lambda connection: _candidates(connection, selection))
 
     async def languages(self) -> Sequence[str]:
@@ -134,14 +134,16 @@ class Fts5Index:
         )
         return [language for (language,) in rows]
 
-    async def contents(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, Content]:
+    async def contents(
+        self, paths: Iterable[ResourcePath]
+    ) -> Mapping[ResourcePath, IndexedContent]:
         wanted = list(paths)
         select = (
             "SELECT path, terms, text, language FROM documents JOIN contents USING (number)"  # noqa: S608
             f" WHERE path IN ({marks(wanted)})"
         )
         rows = await self._reader.run(lambda connection: _fetch(connection, select, wanted))
-        return {ResourcePath(path): Content(*rest) for path, *rest in rows}
+        return {ResourcePath(path): IndexedContent(*rest) for path, *rest in rows}
 
     async def close(self) -> None:
         await self._reader.close()
@@ -262,7 +264,7 @@ def _put_position(connection: apsw.Connection, position: Position) -> None:
     )
 
 
-def _apply(connection: apsw.Connection, step: Step) -> None:
+def _apply(connection: apsw.Connection, step: IndexStep) -> None:
     for subject, (of_members, own) in step.ruled.items():
         _follow_rules(connection, subject, of_members, own)
     for path in step.drops | step.puts.keys():
@@ -335,7 +337,7 @@ def _follow_rules(
     connection.execute(update.replace("%s", "?"), values)
 
 
-def _candidates(connection: apsw.Connection, selection: Selection) -> Sequence[Candidate]:
+def _candidates(connection: apsw.Connection, selection: IndexQuery) -> Sequence[Candidate]:
     question = selection.question
     where, values = conditions(selection)
     source, in_name = "documents AS d", "0"

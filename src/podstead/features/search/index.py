@@ -64,7 +64,7 @@ class Position(Value):
 
 
 @dataclass(slots=True)
-class Step:
+class IndexStep:
     """What is changed in the index at once. ``ruled`` are subjects whose ACL was created or
     deleted, with the rules that their members and they themselves have now; ``languages`` are
     those of the new documents."""
@@ -88,7 +88,7 @@ class Candidate(Value):
     in_name: bool
 
 
-class Content(Value):
+class IndexedContent(Value):
     """What the index has of the content of a document."""
 
     terms: str
@@ -96,7 +96,7 @@ class Content(Value):
     language: str | None
 
 
-class Selection(Value):
+class IndexQuery(Value):
     """What to look for: below which container, with one of which rules (``None`` for any), and how
     many, after how many."""
 
@@ -120,19 +120,21 @@ class Index(Protocol):
     async def begin(self, position: Position) -> None:
         """Remove everything, and begin to build it."""
 
-    async def apply(self, step: Step) -> None:
+    async def apply(self, step: IndexStep) -> None:
         """Make a change with its position, or none."""
 
     async def rules(self, below: ResourcePath, *, limit: int) -> Sequence[ResourcePath]:
         """Up to ``limit`` of the rules that documents below a container may have."""
 
-    async def candidates(self, selection: Selection) -> Sequence[Candidate]:
+    async def candidates(self, selection: IndexQuery) -> Sequence[Candidate]:
         """What matches: hits in names first unless ``newest``, and the newest first."""
 
     async def languages(self) -> Sequence[str]:
         """The languages of all documents that were ever put, with stems."""
 
-    async def contents(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, Content]:
+    async def contents(
+        self, paths: Iterable[ResourcePath]
+    ) -> Mapping[ResourcePath, IndexedContent]:
         """The content of some candidates."""
 
     async def close(self) -> None:
@@ -162,7 +164,7 @@ def candidate_of(row: Row) -> Candidate:
     )
 
 
-def conditions(selection: Selection) -> tuple[list[str], list[str | int]]:
+def conditions(selection: IndexQuery) -> tuple[list[str], list[str | int]]:
     """The conditions on documents that are not about words, in the SQL of both engines, and their
     values."""
     question = selection.question

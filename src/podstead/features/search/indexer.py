@@ -27,11 +27,11 @@ from podstead.core.media_types import essence
 from podstead.features.search.analysis import index_text, languages_of, terms
 from podstead.features.search.index import (
     FOLDER,
-    Content,
     Index,
+    IndexedContent,
     IndexedDocument,
+    IndexStep,
     Position,
-    Step,
     rule_of,
     rule_of_members,
 )
@@ -53,12 +53,12 @@ STEP_CHARACTERS: Final = 4_000_000
 class Extractor(Protocol):
     """Draws the text out of documents."""
 
-    async def __call__(self, metadata: Metadata, body: OpenBody) -> Content | None:
+    async def __call__(self, metadata: Metadata, body: OpenBody) -> IndexedContent | None:
         """``None`` if there is none, or it cannot be drawn out. Raises StorageError."""
 
 
 @dataclass(slots=True)
-class Progress:
+class IndexProgress:
     """How many resources were looked at since the index was begun."""
 
     resources: int = 0
@@ -104,14 +104,14 @@ class Indexer:
         async for _ in self.steps():
             pass
 
-    async def steps(self, *, anew: bool = False) -> AsyncIterator[Progress]:
+    async def steps(self, *, anew: bool = False) -> AsyncIterator[IndexProgress]:
         """The same, step by step; ``anew`` builds the index again. Raises StorageError."""
         position = None if anew else await self._index.position()
         if position is None or not (self._follows or await self._continues(position)):
             position = await self._now()
             await self._index.begin(position)
         self._follows = True
-        progress = Progress()
+        progress = IndexProgress()
         while position.cursor is not None:
             position, count = await self._build(position)
             progress.resources += count
@@ -141,7 +141,7 @@ class Indexer:
         """Index the resources after the cursor."""
         after = None if not position.cursor else ResourcePath(position.cursor)
         found = await self._store.read_tree(ROOT, after=after, limit=ROWS)
-        step = Step(position)
+        step = IndexStep(position)
         resources = [each for each in found.values() if each is not None]
         last = await self._put(step, [each for each in resources if each.kind.is_member])
         if last is not None:  # ended early
@@ -160,7 +160,7 @@ class Indexer:
         authors = {each.change.path: each.change.agent for each in rows}
         paths = [path for path in authors if auxiliary_kind(path) is None]
         subjects = [subject_of(path) for path in authors if auxiliary_kind(path) is Auxiliary.ACL]
-        step = Step(Position(rows[-1].sequence, rows[-1].version))
+        step = IndexStep(Position(rows[-1].sequence, rows[-1].version))
         found = await self._store.read_metadata(_with_acls((*paths, *subjects)))
         for subject in subjects:
             step.ruled[subject] = (rule_of_members(subject, found), rule_of(subject, found))
@@ -173,7 +173,7 @@ class Indexer:
                 members.append(metadata)
         last = await self._put(step, members, authors)
         while last is not None:  # so much text that the rows take several steps
-            done = Step(position, step.languages, step.puts)
+            done = IndexStep(position, step.languages, step.puts)
             await self._index.apply(done)
             step.puts, step.languages = {}, set()
             members = members[[each.path for each in members].index(ResourcePath(last)) + 1 :]
@@ -183,7 +183,7 @@ class Indexer:
 
     async def _put(
         self,
-        step: Step,
+        step: IndexStep,
         resources: Iterable[Metadata],
         authors: dict[ResourcePath, str | None] | None = None,
     ) -> ResourcePath | None:

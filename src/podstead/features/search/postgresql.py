@@ -15,11 +15,11 @@ from podstead.features.search.analysis import Clause
 from podstead.features.search.index import (
     COLUMNS,
     Candidate,
-    Content,
+    IndexedContent,
     IndexedDocument,
+    IndexQuery,
+    IndexStep,
     Position,
-    Selection,
-    Step,
     candidate_of,
     conditions,
     marks,
@@ -77,7 +77,7 @@ class PostgresqlIndex:
                 await self._records.commit([DropRow(table, row) for row in rows])
         await self._records.commit([_put_position(position)])
 
-    async def apply(self, step: Step) -> None:
+    async def apply(self, step: IndexStep) -> None:
         for subject, (of_members, own) in step.ruled.items():
             await self._follow_rules(subject, of_members, own)
         records: list[Record] = []
@@ -120,7 +120,7 @@ class PostgresqlIndex:
         rows = await self._store.fetch(select, below, end_of(below), *inherited, limit)
         return [ResourcePath(rule) for (rule,) in rows]
 
-    async def candidates(self, selection: Selection) -> Sequence[Candidate]:
+    async def candidates(self, selection: IndexQuery) -> Sequence[Candidate]:
         question = selection.question
         where, values = conditions(selection)
         in_name, named = "FALSE", list[str | int]()
@@ -154,7 +154,9 @@ class PostgresqlIndex:
     async def languages(self) -> Sequence[str]:
         return [language for (language,) in await self._store.fetch(LANGUAGES.select())]
 
-    async def contents(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, Content]:
+    async def contents(
+        self, paths: Iterable[ResourcePath]
+    ) -> Mapping[ResourcePath, IndexedContent]:
         wanted = list(paths)
         if not wanted:
             return {}
@@ -163,7 +165,7 @@ class PostgresqlIndex:
             f" WHERE path IN ({marks(wanted)})"
         )
         rows = await self._store.fetch(select, *wanted)
-        return {ResourcePath(path): Content(*rest) for path, *rest in rows}
+        return {ResourcePath(path): IndexedContent(*rest) for path, *rest in rows}
 
     async def close(self) -> None:
         if self._lease.lasts_for(0):

@@ -11,7 +11,7 @@ from podstead.features.search.analysis import index_text, terms
 from podstead.features.search.endpoint import SearchEndpoint
 from podstead.features.search.finding import Finder
 from podstead.features.search.fts5 import INDEX_NAME, Fts5Index
-from podstead.features.search.index import Content, Index
+from podstead.features.search.index import Index, IndexedContent
 from podstead.features.search.indexer import Indexer
 from podstead.features.search.page import ResultsPage
 from podstead.features.search.postgresql import PostgresqlIndex
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from podstead.app.services import Services
 
 
-async def extract(metadata: Metadata, body: OpenBody) -> Content | None:
+async def extract(metadata: Metadata, body: OpenBody) -> IndexedContent | None:
     """The text of a small text."""
     if not metadata.content_type.startswith("text/") or metadata.size_bytes > 1_000_000:
         return None
     text = (await whole_body(body)).decode("utf-8", "replace")
-    return Content(index_text(terms(text)), text[:20_000], None)
+    return IndexedContent(index_text(terms(text)), text[:20_000], None)
 
 
 class SearchInWorker(WorkerFeature):
