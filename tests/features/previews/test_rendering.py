@@ -30,7 +30,7 @@ def picture(width: int, height: int, kind: str = "PNG", mode: str = "RGB") -> by
 
 
 async def thumbnail(content: bytes) -> bytes | None:
-    return await RenderingProcesses().render("thumbnail", {}, content, requester="x")
+    return await RenderingProcesses().carry_out("thumbnail", {}, content, requester="x")
 
 
 def png_that_claims(width: int, height: int) -> bytes:
@@ -91,7 +91,9 @@ async def test_no_picture_can_do_more_than_have_no_thumbnail(content: bytes) -> 
 
 async def test_a_renderer_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     processes = RenderingProcesses(time_limit_s=0)
-    assert await processes.render("highlight", {"language": "python"}, b"x", requester="x") is None
+    assert (
+        await processes.carry_out("highlight", {"language": "python"}, b"x", requester="x") is None
+    )
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     assert await thumbnail(b"") is None
 
@@ -109,7 +111,7 @@ async def test_content_that_waits_for_a_process_takes_no_memory() -> None:
     async def render() -> None:
         nonlocal held
         arguments = {"language": "json"}
-        assert await processes.render("highlight", arguments, content, requester="x") is not None
+        assert await processes.carry_out("highlight", arguments, content, requester="x") is not None
         held -= 1
 
     await asyncio.gather(*(render() for _ in range(3)))
@@ -123,19 +125,19 @@ async def test_trouble_with_reading_is_no_missing_thumbnail() -> None:
     processes = RenderingProcesses(max_processes=1)
     for _ in range(2):  # the place is given back
         with pytest.raises(StorageError):
-            await processes.render("thumbnail", {}, content, requester="x")
+            await processes.carry_out("thumbnail", {}, content, requester="x")
 
 
 async def test_markdown_and_source_come_back_as_html() -> None:
     processes = RenderingProcesses()
-    html = await processes.render(
+    html = await processes.carry_out(
         "markdown",
         {"base_url": "https://pod.example", "document": "/a/b.md"},
         "# Überschrift\n<b>".encode(),
         requester="x",
     )
     assert html == "<h2>Überschrift</h2>\n<p>&lt;b&gt;</p>\n".encode()
-    html = await processes.render("highlight", {"language": "json"}, b"[1]", requester="x")
+    html = await processes.carry_out("highlight", {"language": "json"}, b"[1]", requester="x")
     assert html is not None
     assert b"hl-mi" in html
 

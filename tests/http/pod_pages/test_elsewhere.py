@@ -550,7 +550,7 @@ async def test_web_ids_of_one_provider_share_what_their_network_may_do(
         requesters.append(requester)
         return b""
 
-    monkeypatch.setattr(RenderingProcesses, "render", render)
+    monkeypatch.setattr(RenderingProcesses, "carry_out", render)
     await server.alice.put("/alice/public/x.md", "x", "text/markdown")
     await elsewhere.sign_in(browser)
     other = Browser(server.application, peer="2001:db8::1")

@@ -20,6 +20,7 @@ from typing import Final
 
 import msgspec
 
+from podstead.app.adapters.guarded_child import limit_this_process
 from podstead.core.errors import PodsteadError
 from podstead.rdf.tasks import Failure, Task
 
@@ -42,13 +43,8 @@ class Reply(msgspec.Struct, array_like=True):
 def _main() -> None:
     os.nice(_NICENESS)
     # Before the libraries are loaded, and together with them, so that no task can change it.
-    processor_s, memory_bytes = int(sys.argv[1]), int(sys.argv[2]) * 1024 * 1024
-    for limit, value in (
-        (resource.RLIMIT_AS, memory_bytes),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-    ):
-        resource.setrlimit(limit, (value, value))
+    processor_s, memory_mib = int(sys.argv[1]), int(sys.argv[2])
+    limit_this_process(memory_mib=memory_mib)
     from podstead.app.adapters.bundled_contexts import bundled_contexts
 
     read, write = sys.stdin.buffer, sys.stdout.buffer

@@ -129,7 +129,7 @@ class Previews(ContentPreviews):
 
     async def markdown(self, text: str, document: str, page: PageRequest) -> str | None:
         arguments = {"base_url": self._base_url, "document": document}
-        made = await self._renderer.render(
+        made = await self._renderer.carry_out(
             "markdown", arguments, text.encode(), requester=page.requester
         )
         return None if made is None else made.decode()
@@ -255,7 +255,7 @@ class Previews(ContentPreviews):
         now_s = asyncio.get_running_loop().time()
         if now_s - (self._failed.get(key) or -_FAILURE_KEPT_S) < _FAILURE_KEPT_S:
             return None
-        made = await self._renderer.render(
+        made = await self._renderer.carry_out(
             task, arguments, read.decoded.text.encode(), requester=page.requester
         )
         if made is None:
@@ -349,6 +349,6 @@ class Thumbnails:
                 return body
             return b"" if body is None else await whole_body(cast("OpenBody", body))
 
-        made = await self.renderer.render("thumbnail", {}, content, requester=page.requester)
+        made = await self.renderer.carry_out("thumbnail", {}, content, requester=page.requester)
         await self.store.put(stored.path, read_version, made or b"")
         return made or b""

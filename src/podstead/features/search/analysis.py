@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import Final, NamedTuple, Protocol
 
 import icu
@@ -32,6 +33,8 @@ MAX_QUESTION_CHARACTERS: Final = 500
 MAX_CLAUSES: Final = 24
 SNIPPET_CHARACTERS: Final = 200
 _MAX_LANGUAGES: Final = 4
+MAX_STEMS: Final = 30_000
+"""So many stems are made in one analysis; further words have none."""
 _GRAM: Final = 3
 _SCANNED_CHARACTERS: Final = 100_000
 """The part of a text in which a snippet is looked for."""
@@ -89,6 +92,11 @@ def _class(pattern: str) -> str:
 
 
 _LETTERS: Final = "[[:L:][:M:][:N:]]"
+_SPACE_OF_NO_WIDTH: Final = "\N{ZERO WIDTH SPACE}"
+_LONG_VOWEL: Final = "\N{KATAKANA-HIRAGANA PROLONGED SOUND MARK}"
+_HALF_WIDTH_MARKS: Final = (
+    "\N{HALFWIDTH KATAKANA VOICED SOUND MARK}\N{HALFWIDTH KATAKANA SEMI-VOICED SOUND MARK}"
+)
 _UNSPACED: Final = "".join(
     f"[:scx={script}:]"
     for script in (
@@ -104,23 +112,39 @@ _UNSPACED: Final = "".join(
         "Tibt",
     )
 )
-_MARKED: Final = _class("[:M:]")
-# The marks of many scripts belong to some of these as well, and begin no run.
-_GRAMS: Final = _class(
-    f"[[{_UNSPACED}]&{_LETTERS}-[[:sc=Zinh:][:sc=Zyyy:]]"
-    "[\N{KATAKANA-HIRAGANA PROLONGED SOUND MARK}]]"
-)
-# Characters that nobody sees, such as soft hyphens, do not end a word, except the space of width 0.
-_WORD: Final = re.compile(
-    f"[{_class(_LETTERS)}][{_class(_LETTERS[:-1] + '[:Cf:]-[' + chr(0x200B) + ']]')}]*"
-)
-_PIECE: Final = re.compile(f"(?P<run>[{_GRAMS}]+)|(?:(?![{_GRAMS}])[{_class(_LETTERS)}])+")
-_GRAM_START: Final = re.compile(f"[{_GRAMS}]")
-_JAMO: Final = _class("[[:hst=V:][:hst=T:]]")
-_CLUSTER: Final = re.compile(f".[{_MARKED}{_JAMO}\uff9e\uff9f]*", re.DOTALL)
-_ACCENTS: Final = re.compile(
-    f"[{_class('[[:M:]&[[:sc=Zinh:][:sc=Arab:][:sc=Hebr:][:sc=Cyrl:]]]')}]"
-)
+
+
+class _Patterns(NamedTuple):
+    """Patterns of classes that ICU has."""
+
+    word: re.Pattern[str]
+    """What has no space and no punctuation in it."""
+    piece: re.Pattern[str]
+    """A run of a script without spaces, which is the group ``run``, or a word."""
+    run: re.Pattern[str]
+    cluster: re.Pattern[str]
+    """A character with what may be composed with it."""
+    accent: re.Pattern[str]
+
+
+@cache
+def _patterns() -> _Patterns:
+    """Made when a text is first analysed, since that takes a while."""
+    letters, marks = _class(_LETTERS), _class("[:M:]")
+    # Characters that nobody sees, such as soft hyphens, end no word, except the space of width 0.
+    hidden = _class(f"[[:Cf:]-[{_SPACE_OF_NO_WIDTH}]]")
+    # The marks of many scripts belong to some of these as well, and begin no run.
+    unspaced = _class(f"[[{_UNSPACED}]&{_LETTERS}-[[:sc=Zinh:][:sc=Zyyy:]]{_LONG_VOWEL}]")
+    jamo = _class("[[:hst=V:][:hst=T:]]")
+    return _Patterns(
+        word=re.compile(f"[{letters}][{letters}{hidden}]*"),
+        piece=re.compile(f"(?P<run>[{unspaced}]+)|(?:(?![{unspaced}])[{letters}])+"),
+        run=re.compile(f"[{unspaced}]"),
+        cluster=re.compile(f".[{marks}{jamo}{_HALF_WIDTH_MARKS}]*", re.DOTALL),
+        accent=re.compile(f"[{_class('[[:M:]&[[:sc=Zinh:][:sc=Arab:][:sc=Hebr:][:sc=Cyrl:]]]')}]"),
+    )
+
+
 _VOICED: Final = "\u3099\u309a"
 """The marks that make other syllables of Japanese ones."""
 _PLAIN: Final = str.maketrans(
@@ -197,13 +221,13 @@ def _without_accents(text: str) -> str:
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFD", text.translate(_PLAIN))
-    plain = _ACCENTS.sub(lambda mark: mark[0] if mark[0] in _VOICED else "", decomposed)
+    plain = _patterns().accent.sub(lambda mark: mark[0] if mark[0] in _VOICED else "", decomposed)
     return unicodedata.normalize("NFC", plain)
 
 
 def _scan(text: str, languages: Sequence[str], stemmers: _Stemmers) -> Iterator[Term]:
     known: dict[str, list[Term]] = {}
-    for match in _WORD.finditer(text):
+    for match in _patterns().word.finditer(text):
         word, start = match[0], match.start()
         found = known.get(word)
         if found is None:
@@ -217,7 +241,7 @@ def _scan(text: str, languages: Sequence[str], stemmers: _Stemmers) -> Iterator[
 def _terms_of(word: str, languages: Sequence[str], stemmers: _Stemmers) -> Iterator[Term]:
     """The terms of what has no space and no punctuation in it."""
     folded, places = _folded_with_places(word)
-    for match in _PIECE.finditer(folded):
+    for match in _patterns().piece.finditer(folded):
         begin, end = match.span()
         if match["run"] is None:
             piece = match[0][:MAX_TERM_CHARACTERS]
@@ -238,7 +262,7 @@ def _folded_with_places(word: str) -> tuple[str, Sequence[tuple[int, int]]]:
     if word.isascii():
         return word.lower(), [(index, index + 1) for index in range(len(word))]
     parts: list[str] = []
-    for match in _CLUSTER.finditer(word):
+    for match in _patterns().cluster.finditer(word):
         part = fold(match[0])
         parts.append(part)
         places.extend([match.span()] * len(part))
@@ -251,6 +275,7 @@ class _Stemmers:
 
     def __init__(self) -> None:
         self._stemmers: dict[str, Stemmer] = {}
+        self._left = MAX_STEMS
 
     def stems(self, word: str, languages: Iterable[str]) -> tuple[str, ...]:
         """The stems of a folded word, with the tags of their languages."""
@@ -265,6 +290,9 @@ class _Stemmers:
         return tuple(f"·{language}·{stem}" for language, stem in stems if stem)
 
     def _stem(self, word: str, language: str) -> str:
+        if self._left == 0:
+            return ""
+        self._left -= 1
         stemmer = self._stemmers.get(language)
         if stemmer is None:
             import snowballstemmer
@@ -381,7 +409,7 @@ def _clause(
         return None
     words = tuple(term.text for term in found)
     last = words[-1]
-    if _GRAM_START.match(last):
+    if _patterns().run.match(last):
         return Clause(words, is_prefix=len(last) < _GRAM)
     stems = () if is_phrase or is_prefix or len(words) > 1 else found[0].stems
     return Clause(words, is_prefix, frozenset(stems))
@@ -389,7 +417,7 @@ def _clause(
 
 def _is_rest(before: Term, last: Term) -> bool:
     """Whether a term begins one character after another in a run, and ends with it."""
-    return before.text[1:] == last.text and _GRAM_START.match(last.text) is not None
+    return before.text[1:] == last.text and _patterns().run.match(last.text) is not None
 
 
 def matches(question: Question, *fields: str) -> bool:
@@ -476,7 +504,7 @@ def _place(clause: Clause, last_terms: deque[Term]) -> tuple[int, int] | None:
     ):
         return None
     sought = clause.words[-1]
-    is_part = clause.is_prefix and _GRAM_START.match(sought) is not None
+    is_part = clause.is_prefix and _patterns().run.match(sought) is not None
     end = min(last.end, last.start + len(sought)) if is_part else last.end
     return last_terms[-count].start, end
 
