@@ -152,7 +152,7 @@ async def test_containers_are_queried(searched: Searched) -> None:
     server = searched.server
     await put(searched, "/alice/private/a.txt", "apples")
     await searched.catch_up()
-    fields = {"IndexedContent-Type": "application/x-www-form-urlencoded"}
+    fields = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = await server.alice.request(
         "QUERY", "/alice/private/", headers=fields, body=b"q=apples"
     )
