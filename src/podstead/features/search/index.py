@@ -120,6 +120,12 @@ class Index(Protocol):
     async def begin(self, position: Position) -> None:
         """Remove everything, and begin to build it."""
 
+    async def forget(self) -> None:
+        """Have it built anew by whoever holds it, which may be another process."""
+
+    async def size(self) -> int:
+        """How many documents and containers it has."""
+
     async def apply(self, step: IndexStep) -> None:
         """Make a change with its position, or none."""
 

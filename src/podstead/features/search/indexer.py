@@ -44,6 +44,8 @@ from podstead.web.pages.addresses import shown_name
 logger = logging.getLogger("podstead.search")
 
 LOOK_S: Final = 0.5
+LOOKS_PER_CHECK: Final = 4
+"""How often it looks whether somebody has the index built anew."""
 ROWS: Final = 64
 """How many rows of the log, or resources, make one step."""
 STEP_CHARACTERS: Final = 4_000_000
@@ -89,10 +91,14 @@ class Indexer:
             self._task = None
 
     async def _run(self) -> None:
+        looks = 0
         while True:
             await asyncio.sleep(LOOK_S)
+            looks += 1
             try:
                 mark = self._store.data_version()
+                if looks % LOOKS_PER_CHECK == 0 and await self._index.position() is None:
+                    self._mark = None  # removed
                 if (mark is None or mark != self._mark) and await self._index.hold():
                     await self.catch_up()
                     self._mark = mark

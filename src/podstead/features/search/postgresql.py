@@ -77,6 +77,14 @@ class PostgresqlIndex:
                 await self._records.commit([DropRow(table, row) for row in rows])
         await self._records.commit([_put_position(position)])
 
+    async def forget(self) -> None:
+        await self._records.commit([DropRow(POSITION, (1,))])
+
+    async def size(self) -> int:
+        rows = await self._store.fetch(f"SELECT count(*) FROM {DOCUMENTS.name}")  # noqa: S608
+        number: int = rows[0][0]
+        return number
+
     async def apply(self, step: IndexStep) -> None:
         for subject, (of_members, own) in step.ruled.items():
             await self._follow_rules(subject, of_members, own)

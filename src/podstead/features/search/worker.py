@@ -23,6 +23,8 @@ from podstead.web.routes import Endpoint, Route, plain_routes
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
+    from podstead.config import Settings
+    from podstead.storage.record_store import RecordStore
 
 
 async def extract(metadata: Metadata, body: OpenBody) -> IndexedContent | None:
@@ -33,16 +35,19 @@ async def extract(metadata: Metadata, body: OpenBody) -> IndexedContent | None:
     return IndexedContent(index_text(terms(text)), text[:20_000], None)
 
 
+def index_of(settings: Settings, records: RecordStore) -> Index:
+    """The index of a server with these settings and records."""
+    if settings.database is None:
+        return Fts5Index(settings.root / INDEX_NAME)
+    return PostgresqlIndex(records)
+
+
 class SearchInWorker(WorkerFeature):
     """Answers questions and, in one worker, keeps the index up."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._index: Index = (
-            Fts5Index(services.settings.root / INDEX_NAME)
-            if services.settings.database is None
-            else PostgresqlIndex(services.records)
-        )
+        self._index = index_of(services.settings, services.records)
         self.indexer = Indexer(self._index, services.store, extract)
 
     @cached_property
