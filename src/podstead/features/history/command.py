@@ -82,22 +82,17 @@ async def _purge(
     from podstead.app.adapters.engine import layout_of
     from podstead.app.operator.compact import compact_root
     from podstead.app.operator.data_root import opened_records
-    from podstead.features.history.keeping import BATCH, drop_all
-    from podstead.features.history.trash import at_or_below
+    from podstead.features.history.trash import purge as purged
     from podstead.storage.blobs.staging import GARBAGE_GRACE_MS
-    from podstead.storage.former_states import FORMER_STATE, former_state_of
 
-    states = f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s AND"  # noqa: S608
     removed = 0
     async with opened_records(settings) as records:
         found = await records.store.read_metadata(paths)
         for path in paths:
-            where, values = at_or_below(path)
-            select = f"{states} {where} LIMIT %s"
-            while rows := await records.store.fetch(select, storage_root(path), *values, BATCH):
-                await drop_all(records, [former_state_of(row) for row in rows])
-                removed += len(rows)
-                progress("Removing former states", removed, 0)
+            of_path = 0
+            async for of_path in purged(records, path):
+                progress("Removing former states", removed + of_path, 0)
+            removed += of_path
         # At once: those in a bucket would stay a while for whoever is about to read them.
         store, now_ms = records.store, records.now_ms()
         are_gone = await store.remove_garbage(now_ms=now_ms + GARBAGE_GRACE_MS)

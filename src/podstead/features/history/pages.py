@@ -6,12 +6,18 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import quote, unquote, urlencode
 
 from podstead.core.errors import BadRequest
-from podstead.core.identifiers import ResourcePath, is_container, parent_container, parse_path
+from podstead.core.identifiers import (
+    ResourcePath,
+    is_container,
+    parent_container,
+    parse_path,
+    storage_root,
+)
 from podstead.features.history.keeping import Choice
-from podstead.features.history.trash import DeletedItem, Trash, TrashCodes
+from podstead.features.history.trash import DeletedItem, Trash, TrashCodes, kept_of
 from podstead.web.account.home import AgentNames, ChosenPod, agent_texts, chosen_pod
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
@@ -22,9 +28,10 @@ from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
-from podstead.web.routes import route
+from podstead.web.routes import is_reserved, route
 
 TRASH: Final = f"{PREFIX}/trash"
+PURGE: Final = f"{PREFIX}/purge"
 CHANGE: Final = f"{TRASH}/change"
 SHOWN: Final = 200
 """How many items a page shows."""
@@ -34,10 +41,13 @@ add_notices(
     trash_restored=N_("It has been restored."),
     trash_removed=N_("It has been deleted for good."),
     trash_days=N_("From now on, nothing is kept for longer than that."),
+    purged=N_("Nothing of it is in the trash or among the versions any longer."),
     trash_emptied=N_("The trash has been emptied."),
 )
 add_notices(
-    Tone.PROBLEM, trash_partly_emptied=N_("Not everything in the trash could be deleted for good.")
+    Tone.PROBLEM,
+    partly_purged=N_("Much of it is gone. Do it again to remove the rest."),
+    trash_partly_emptied=N_("Not everything in the trash could be deleted for good."),
 )
 
 
@@ -99,6 +109,7 @@ class TrashPage:
             action=TRASH,
             change=CHANGE,
             undo=f"{PREFIX}/undo",
+            purge=PURGE,
             kept=retentions.of(pod.root),
             longest=retentions.longest,
             can_choose=await self.trash.past.controls(page.identity, None, pod.root),
@@ -129,6 +140,52 @@ class TrashPage:
             await self.trash.remove(page.identity, None, path, version)
             return self.site.see_other(address, Notice("trash-removed"))
         raise BadRequest(WebCodes.FORM_MALFORMED)
+
+    @route(PURGE, "GET")
+    async def get_purge(self, page: PageRequest) -> Response:
+        """Show what is kept of a resource. Raises NotAuthenticated, AccessDenied, NotFound,
+        BadRequest."""
+        pod = chosen_pod(page, page.signed_in())
+        past, typed = self.trash.past, page.query_text("path").strip()
+        await past.gate.require_control(page.identity, pod.root)
+        path = self._path_in(pod.root, typed) if typed else None
+        return self.site.page(
+            page,
+            "history/purge.html",
+            pod=pod,
+            typed=typed,
+            path=path,
+            name="" if path is None else shown_name(path),
+            kept=None if path is None else await kept_of(past.records, path),
+            action=PURGE,
+            trash=f"{TRASH}?pod={pod.name}",
+        )
+
+    @route(f"{PURGE}/all", "POST")
+    async def post_purge(self, page: PageRequest) -> Response:
+        """Remove all of it. Raises NotAuthenticated, AccessDenied, BadRequest."""
+        sent = await page.form()
+        person = page.signed_in()
+        pod = ChosenPod(ResourcePath(sent.text("pod")), person.pods)
+        if pod.root not in person.pods or sent.text("sure") != "yes":
+            raise BadRequest(WebCodes.FORM_MALFORMED)
+        await self.trash.past.gate.require_control(page.identity, pod.root)
+        path = self._path_in(pod.root, sent.text("path"))
+        is_gone = await self.trash.purge(page.identity, path)
+        query = urlencode({"pod": pod.name, **({} if is_gone else {"path": path})})
+        return self.site.see_other(
+            f"{PURGE}?{query}", Notice("purged" if is_gone else "partly-purged")
+        )
+
+    def _path_in(self, root: ResourcePath, typed: str) -> ResourcePath:
+        """From a URL, a path of the server, or a name in the pod. Raises BadRequest."""
+        text = typed.removeprefix(self.site.base_url)
+        if not text.startswith("/"):
+            text = root + text
+        path = parse_path(quote(text, safe="/%").encode("ascii"))
+        if storage_root(path) != root or is_reserved(path):
+            raise BadRequest(TrashCodes.NOT_IN_POD)
+        return path
 
     async def _choose(self, page: PageRequest, root: ResourcePath, sent: FormSubmission) -> None:
         """How long the pod keeps former states. Raises NotAuthenticated, AccessDenied,

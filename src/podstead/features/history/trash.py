@@ -14,8 +14,8 @@ bytes of the former states, which the same write removes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -35,7 +35,7 @@ from podstead.core.identifiers import (
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.core.operation import InMemoryBody, Operation
-from podstead.features.history.keeping import DAY_MS, Keeper
+from podstead.features.history.keeping import BATCH, DAY_MS, Keeper, drop_all
 from podstead.features.history.past import Past
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.documents import Documents, is_rdf
@@ -43,7 +43,8 @@ from podstead.resources.outcome import ResourceRequest
 from podstead.resources.renaming import Relocation, relocated_description, relocated_rules
 from podstead.resources.service import ResourceService
 from podstead.resources.tree_operations import MAX_RESOURCES
-from podstead.storage.former_states import REPLACED, FormerState
+from podstead.storage.former_states import FORMER_STATE, REPLACED, FormerState, former_state_of
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Body, InlineBody, Put, ResourceKind, StagedBlob
 from podstead.storage.tables import end_of
 from podstead.wac.modes import Mode
@@ -56,6 +57,8 @@ _MAX_NAMES: Final = 100
 _CHECKS_AT_ONCE: Final = 64
 LOOKED_AT: Final = 5000
 """How many items are read from the database at once. It looks at all states for that."""
+MAX_STEPS: Final = 200
+"""In how many steps one request purges."""
 _MAX_PAGES: Final = 4
 """How many times :data:`LOOKED_AT` items are looked at for one request."""
 
@@ -65,6 +68,7 @@ class TrashCodes(ErrorCode):
 
     TOO_LARGE = "This is too large to be restored at once"
     NAME_TAKEN = "There is something at this address by now"
+    NOT_IN_POD = "This is no address in your pod"
     DAYS_OUT_OF_RANGE = "The number of days must be a whole number from 0 to %(number)s"
 
 
@@ -275,6 +279,19 @@ class Trash:
             await self.keeper.drop(gone)
             return is_empty and count < _MAX_PAGES * LOOKED_AT
 
+    async def purge(self, agent: Identity | None, path: ResourcePath) -> bool:
+        """Remove everything that is kept of a resource, in at most :data:`MAX_STEPS` steps; whether
+        nothing is left. The caller has authorized it. Raises NotFound, RateLimited, StorageError,
+        Overloaded."""
+        records, steps = self.past.records, 0
+        async with self.turn(agent), aclosing(purge(records, path)) as removing:
+            async for _ in removing:
+                steps += 1
+                if steps == MAX_STEPS:
+                    break
+            await records.store.remove_garbage(now_ms=records.now_ms())
+        return steps < MAX_STEPS or (await kept_of(records, path)).count == 0
+
     async def _removable(
         self, agent: Identity | None, origin: str | None, item: FormerState, *, owns: bool
     ) -> AsyncIterator[Sequence[FormerState]]:
@@ -398,6 +415,51 @@ class Trash:
             if new is not None:
                 content_type, body = essence(content_type), InlineBody(new)
         return Put(path, kind, content_type, body, creates=True, created_ms=state.created_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOfResource:
+    """How much is kept of a resource and, of a container, of what was below it."""
+
+    deleted: int
+    versions: int
+    rules: int
+    size_bytes: int
+    is_stored: bool
+    """Whether there is something now, which stays."""
+
+    @property
+    def count(self) -> int:
+        return self.deleted + self.versions + self.rules
+
+
+async def kept_of(records: RecordStore, path: ResourcePath) -> KeptOfResource:
+    """Raises NotFound for a path in no storage, StorageError."""
+    where, values = at_or_below(path)
+    acl, gone = ResourceKind.ACL.value, "deleted > 0"
+    [found] = await records.store.fetch(
+        f"SELECT count(CASE WHEN kind <> {acl} AND {gone} THEN 1 END),"  # noqa: S608 - our columns
+        f" count(CASE WHEN kind <> {acl} AND NOT {gone} THEN 1 END),"
+        f" count(CASE WHEN kind = {acl} THEN 1 END), coalesce(sum(size_bytes), 0)"
+        f" FROM former_states WHERE root = %s AND {where}",
+        _root_of(path),
+        *values,
+    )
+    stored = (await records.store.read_metadata([path]))[path]
+    deleted, versions, rules, size_bytes = map(int, found)
+    return KeptOfResource(deleted, versions, rules, size_bytes, is_stored=stored is not None)
+
+
+async def purge(records: RecordStore, path: ResourcePath) -> AsyncGenerator[int, None]:
+    """Remove everything that :func:`kept_of` counts, also rules, and say after each step how many
+    states are gone. Raises NotFound, StorageError, Overloaded."""
+    root, (where, values) = _root_of(path), at_or_below(path)
+    select = f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s AND {where} LIMIT %s"  # noqa: S608
+    removed = 0
+    while rows := await records.store.fetch(select, root, *values, BATCH):
+        await drop_all(records, [former_state_of(row) for row in rows])
+        removed += len(rows)
+        yield removed
 
 
 def _is_acl(state: FormerState) -> bool:
