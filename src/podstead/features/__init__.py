@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.account.collections import Collection
     from podstead.web.account.security_page import SecuritySection
     from podstead.web.files.documents import ContentPreviews
+    from podstead.web.files.search import SearchResults
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.request import ClientCertificates
     from podstead.web.resource_responses import DocumentLink
@@ -75,6 +76,7 @@ SHIPPED: Final = (
     "two_factor",
     "previews",
     "read_log",
+    "search",
     "sparql",
     "uploads",
     "watch",
@@ -204,6 +206,10 @@ class WorkerFeature:
 
     previews: ContentPreviews | None = None
     """What the pages show of stored content."""
+
+    search_results: SearchResults | None = None
+    """Answers the search box of the pages in place of the search by names."""
+
     provider_routes: Sequence[Route] = ()
     """Addresses at the origin of the identity provider, which may be that of the pods."""
 
