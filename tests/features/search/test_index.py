@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 
 from podstead.app.adapters.root import prepared_root
 from podstead.app.operator.data_root import opened_records
+from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath, encode_segment
 from podstead.features.search.analysis import index_text, matches, parse_question, terms
+from podstead.features.search.fts5 import Fts5Index
 from podstead.features.search.index import Index, IndexedDocument, IndexQuery, IndexStep, Position
 from podstead.features.search.worker import index_of
 from podstead.wac.modes import any_member
@@ -123,8 +126,6 @@ async def opened_index(root: Path, database: str | None) -> AsyncIterator[Index]
 @given(before=documents, after=documents, asked=st.lists(questions, min_size=1, max_size=4))
 def test_fts5_finds_what_a_scan_finds(before: Texts, after: Texts, asked: Sequence[str]) -> None:
     async def run() -> None:
-        from podstead.features.search.fts5 import Fts5Index
-
         index = Fts5Index(Path(folder) / "search.db")
         try:
             await compare(index, before, after, asked)
@@ -152,23 +153,23 @@ def test_postgresql_finds_what_a_scan_finds(tmp_path: Path) -> None:
         check()
 
 
-async def found_by_rule(index: Index) -> Mapping[str, Sequence[object]]:
-    """All that an index has."""
+async def found_by_rule(index: Index) -> Mapping[ResourcePath, Sequence[object]]:
+    """All that an index has, except for authors, who are only known of what the log had."""
     question, root = parse_question("", ()), ResourcePath("/")
-    rules = sorted(await index.rules(root, limit=1000))
     found = {}
-    for rule in rules:
+    for rule in await index.rules(root, limit=1000):
         candidates = await index.candidates(IndexQuery(question, root, [rule], 1000))
         contents = await index.contents(each.path for each in candidates)
         if candidates:
-            found[rule] = [(each, contents[each.path]) for each in candidates]
+            found[rule] = sorted(
+                (each.path, each.version, each.media_type, contents[each.path].terms)
+                for each in candidates
+            )
     return found
 
 
 @pytest.mark.parametrize("change", ["garbage", "removed", "older"])
 async def test_an_index_that_cannot_be_used_is_built_anew(tmp_path: Path, change: str) -> None:
-    from podstead.features.search.fts5 import Fts5Index
-
     database = tmp_path / "search.db"
     index = Fts5Index(database)
     await index.begin(Position(0, "", ""))
@@ -180,8 +181,6 @@ async def test_an_index_that_cannot_be_used_is_built_anew(tmp_path: Path, change
     elif change == "removed":
         database.unlink()
     else:
-        import sqlite3
-
         with sqlite3.connect(database) as connection:
             connection.execute("PRAGMA user_version = 999")
     index = Fts5Index(database)
@@ -189,7 +188,7 @@ async def test_an_index_that_cannot_be_used_is_built_anew(tmp_path: Path, change
         try:
             assert await index.position() is None
             break
-        except Exception:
+        except StorageError:
             assert change == "garbage"
     await index.begin(Position(5, "5", ""))
     assert await index.position() == Position(5, "5", "")

@@ -73,11 +73,16 @@ _OF_COMMANDS = {
     "podstead.storage.sqlite.inspection",
 }
 _OF_THE_RENDERER = {
+    "email",
+    "email.message",
     "podstead.features.previews.markdown",
     "podstead.features.previews.pictures",
     "podstead.features.previews.source",
+    "pypdf",
+    "zipfile",
 }
-"""What the process that renders previews loads, which is started anew for each of them."""
+"""What the processes load that render previews and draw texts out of documents, each of which is
+started anew."""
 
 
 DATABASE = "postgresql://podstead@db.example/podstead"
