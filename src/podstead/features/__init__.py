@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.wac.gate import AccessRestriction
     from podstead.web.account.collections import Collection
     from podstead.web.account.security_page import SecuritySection
+    from podstead.web.description_endpoints import StorageLink
     from podstead.web.files.documents import ContentPreviews
     from podstead.web.files.search import SearchResults
     from podstead.web.pages.rendering import NavigationRow
@@ -263,6 +264,10 @@ class WorkerFeature:
 
     document_links: Sequence[DocumentLink] = ()
     """Links of all documents to addresses of the feature that end in the path of the document."""
+
+    storage_links: Sequence[StorageLink] = ()
+    """Links in the descriptions of storages to addresses of the feature that end in the path of the
+    storage."""
 
     observer: WriteObserver | None = None
     """Learns of each write of a request to a resource, once it is committed."""
