@@ -18,10 +18,11 @@ import msgspec
 
 from podstead.app.operator.data_root import opened_records
 from podstead.features.search import fts5, indexer
+from podstead.features.search.extractor import Extractor
 from podstead.features.search.fts5 import Fts5Index
 from podstead.features.search.indexer import Indexer
 from podstead.features.search.postgresql import PostgresqlIndex
-from podstead.features.search.worker import extract, index_of
+from podstead.features.search.worker import index_of
 from podstead.storage.record_store import RecordStore
 from tests.support.usual_roots import usual_settings
 
@@ -80,7 +81,7 @@ async def obey(order: Order) -> None:
     settings = usual_settings(Path(order.root)).with_values(database=order.database)
     async with opened_records(settings) as records:
         index = index_of(settings, records)
-        async for _ in Indexer(index, records.store, extract).steps(anew=order.anew):
+        async for _ in Indexer(index, records.store, Extractor()).steps(anew=order.anew):
             pass
         await index.close()
 

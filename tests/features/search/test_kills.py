@@ -17,8 +17,9 @@ from podstead.app.operator.data_root import opened_records
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
 from podstead.features.search import indexer
+from podstead.features.search.extractor import Extractor
 from podstead.features.search.indexer import Indexer
-from podstead.features.search.worker import extract, index_of
+from podstead.features.search.worker import index_of
 from tests.features.search.killed_indexer import MODULE, Order
 from tests.features.search.test_index import found_by_rule
 from tests.support.application import BASE, Server, running, with_two_pods
@@ -69,7 +70,7 @@ async def indexed(settings: Settings, *, anew: bool) -> Mapping[ResourcePath, ob
     """What the index has when it is complete."""
     async with opened_records(settings) as records:
         index = index_of(settings, records)
-        async for _ in Indexer(index, records.store, extract).steps(anew=anew):
+        async for _ in Indexer(index, records.store, Extractor()).steps(anew=anew):
             pass
         try:
             return await found_by_rule(index)

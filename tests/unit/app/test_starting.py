@@ -79,10 +79,8 @@ _OF_THE_RENDERER = {
     "podstead.features.previews.pictures",
     "podstead.features.previews.source",
     "pypdf",
-    "zipfile",
 }
-"""What the processes load that render previews and draw texts out of documents, each of which is
-started anew."""
+"""What the processes that render previews and read documents load, one for each of these."""
 
 
 DATABASE = "postgresql://podstead@db.example/podstead"

@@ -37,8 +37,9 @@ def rebuild(settings: Settings) -> Output:
 async def _rebuild(settings: Settings, progress: ProgressLine) -> int:
     """The number of documents and containers in the new index."""
     from podstead.app.operator.data_root import opened_records
+    from podstead.features.search.extractor import Extractor
     from podstead.features.search.indexer import Indexer
-    from podstead.features.search.worker import extract, index_of
+    from podstead.features.search.worker import index_of
 
     async with opened_records(settings) as records:
         index = index_of(settings, records)
@@ -46,7 +47,7 @@ async def _rebuild(settings: Settings, progress: ProgressLine) -> int:
             await index.forget()
             while True:
                 if await index.hold():
-                    async for _ in Indexer(index, records.store, extract).steps():
+                    async for _ in Indexer(index, records.store, Extractor()).steps():
                         progress("Indexing", await index.size(), 0)
                     break
                 position = await index.position()

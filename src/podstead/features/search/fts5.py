@@ -20,10 +20,10 @@ import apsw
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features.search.analysis import Clause, Question
+from podstead.features.search.extraction import Extracted
 from podstead.features.search.index import (
     COLUMNS,
     Candidate,
-    IndexedContent,
     IndexedDocument,
     IndexQuery,
     IndexStep,
@@ -151,16 +151,14 @@ class Fts5Index:
         )
         return [language for (language,) in rows]
 
-    async def contents(
-        self, paths: Iterable[ResourcePath]
-    ) -> Mapping[ResourcePath, IndexedContent]:
+    async def contents(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, Extracted]:
         wanted = list(paths)
         select = (
             "SELECT path, terms, text, language FROM documents JOIN contents USING (number)"  # noqa: S608
             f" WHERE path IN ({marks(wanted)})"
         )
         rows = await self._reader.run(lambda connection: _fetch(connection, select, wanted))
-        return {ResourcePath(path): IndexedContent(*rest) for path, *rest in rows}
+        return {ResourcePath(path): Extracted(*rest) for path, *rest in rows}
 
     async def close(self) -> None:
         await self._reader.close()
