@@ -28,8 +28,10 @@ from podstead.features.search.analysis import matches, parse_question
 from podstead.features.search.extraction import Extracted, NoText, Text, extract, has_text, read
 from podstead.features.search.extractor import MAX_BYTES_WITHOUT_PROCESS, Extractor
 from podstead.storage.records import Metadata, ResourceKind, Version
+from tests.support.searched import Searched
 
 SAMPLES = Path(__file__).parent / "samples"
+SAMPLE_NAMES = sorted(file.name for file in SAMPLES.iterdir())
 OFFICE = "application/vnd.openxmlformats-officedocument."
 DOCX = OFFICE + "wordprocessingml.document"
 XLSX = OFFICE + "spreadsheetml.sheet"
@@ -183,6 +185,23 @@ def test_other_documents_have_no_text(content_type: str, name: str) -> None:
         read(content_type, name, b"text")
 
 
+async def test_files_that_other_programs_wrote_are_found(searched: Searched) -> None:
+    alice = searched.server.alice
+    for name in SAMPLE_NAMES:
+        content_type = extraction.media_type_of("application/octet-stream", name)
+        answer = await alice.put(f"/alice/{name}", (SAMPLES / name).read_bytes(), content_type)
+        assert answer.status == 201
+    card = '<#a> <http://p.example/b> "Zwei Häuser in Zürich"@de .'
+    assert (await alice.put("/alice/card", card, "text/turtle")).status == 201
+    await searched.catch_up()
+    expected = {"/alice/chromium.pdf", "/alice/card", "/alice/text.odt"}
+    assert set(await searched.paths(alice, "haus")) == expected
+    assert set(await searched.paths(alice, "hausern -zurich")) == {"/alice/text.odt"}
+    assert await searched.paths(alice, '"a printed title" house') == ["/alice/reportlab.pdf"]
+    assert set(await searched.paths(alice, "東")) == {"/alice/sheet.xlsx", "/alice/word.docx"}
+    assert await searched.paths(searched.server.bob, "haus") == []
+
+
 # --- what is made to do harm -------------------------------------------------------------------
 
 
@@ -326,9 +345,6 @@ def test_a_text_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text_of((SAMPLES / "reportlab.pdf").read_bytes(), PDF).endswith("Zürich")
 
 
-SAMPLE_NAMES = sorted(file.name for file in SAMPLES.iterdir())
-
-
 @given(st.sampled_from(SAMPLE_NAMES), st.randoms(use_true_random=False), st.integers(1, 20))
 def test_damaged_files_have_text_or_none(name: str, random: object, count: int) -> None:
     choose = random.randrange  # type: ignore[attr-defined]
@@ -392,7 +408,8 @@ async def drawn_out(
     content: bytes, content_type: str, name: str = "x", extractor: Extractor | None = None
 ) -> Extracted | None:
     drawn = extractor or Extractor()
-    return await drawn(document(content_type, len(content), name), Body(content))
+    made = await drawn(document(content_type, len(content), name), Body(content))
+    return None if made is None else Extracted(made.terms, made.text, made.language)
 
 
 @pytest.mark.parametrize("name", SAMPLE_NAMES)
