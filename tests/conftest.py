@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from podstead.features import features
 from podstead.web.pages.texts import ENGLISH, texts_in, use_texts
 from tests.support.engine_choice import CHOICE
 from tests.support.features import LEFT_OUT, features_of
@@ -27,6 +28,9 @@ sys.dont_write_bytecode = False
 # What is to be shown on a disk asks for `disk_path`. A TMPDIR that is set applies to all others.
 if "TMPDIR" not in os.environ and has_room_in_memory():
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+# As in each process of the program, the engines know the tables of features from the start.
+features()
 
 # No test depends on time taken: the machine may be busy.
 settings.register_profile(

@@ -48,6 +48,9 @@ PUBLIC_SERVICES["/.probe/{key}"] = {"GET"}
 if "uploads" not in LEFT_OUT:
     PUBLIC_SERVICES["/.uploads/"] = {"POST"}
     PUBLIC_SERVICES["/.uploads/{upload}"] = {"HEAD", "PATCH", "DELETE", "POST"}
+if "search" not in LEFT_OUT:
+    for _service in ("in", "description"):
+        PUBLIC_SERVICES[f"/.search/{_service}/{{path...}}"] = {"GET", "HEAD"}
 if "history" not in LEFT_OUT:
     PUBLIC_SERVICES["/.history/trash/{path...}"] = {"GET", "POST", "DELETE"}
     for _service in ("timegate", "timemap", "version"):
@@ -61,6 +64,7 @@ for _type in ("WebSocket", "EventSource", "StreamingHTTP"):
     PUBLIC_SERVICES[f"{_service}{{key}}/messages"] = {"GET", "HEAD"}
 """All that may be asked without rights, beside the descriptions of storages. Notifications look at
 the right to read what they are about, and channels are for whoever has their unguessable URL.
+A search asks the gate about each document that it shows.
 Uploads ask the gate about the PUT that they will become, and belong to their agent. The trash,
 former versions and queries ask the gate about the resource that they are of."""
 

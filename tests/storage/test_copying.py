@@ -31,7 +31,7 @@ from podstead.storage.inspection import LargeBody
 from podstead.storage.postgresql import migrate as migrate_postgresql
 from podstead.storage.postgresql.inspection import PostgresInspection, PostgresTarget
 from podstead.storage.records import BlobId, Entry, PodRecord, TokenRecord
-from podstead.storage.schema import ColumnType, Row, SqlTable
+from podstead.storage.schema import ColumnType, Row, SqlTable, feature_tables
 from podstead.storage.sqlite import migrate as migrate_sqlite
 from podstead.storage.sqlite.inspection import SqliteInspection, SqliteTarget
 from podstead.storage.state import ChangeRow, DeletedAclRow, ResourceRow
@@ -273,7 +273,7 @@ Columns = dict[str, set[str]]
 
 
 def copied() -> Columns:
-    return {table.name: set(table.columns) for table in RECORD_TABLES}
+    return {table.name: set(table.columns) for table in (*RECORD_TABLES, *feature_tables())}
 
 
 @pytest.mark.parametrize(

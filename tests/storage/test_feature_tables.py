@@ -32,7 +32,15 @@ from podstead.storage.records import (
     Record,
     VersionConflict,
 )
-from podstead.storage.schema import Row, Schema, SqlTable, forget_schema, register_schema, table
+from podstead.storage.schema import (
+    Row,
+    Schema,
+    SqlTable,
+    feature_schemas,
+    forget_schema,
+    register_schema,
+    table,
+)
 from tests.storage.engine_suite.engine import (
     NOW_MS,
     STORAGE,
@@ -243,9 +251,13 @@ async def test_texts_compare_by_bytes(settings: Settings) -> None:
 
 
 async def test_without_features_there_is_no_table_for_them(settings: Settings) -> None:
-    forget_schema("bookmarks")
+    others = [each for each in feature_schemas() if each is not BOOKMARKS]
+    for each in (BOOKMARKS, *others):
+        forget_schema(each.feature)
     async with opened(settings):
         pass
+    for each in others:
+        register_schema(each)
     with pytest.raises((sqlite3.OperationalError, psycopg.errors.UndefinedTable)):
         execute(settings, "SELECT * FROM feature_schemas")
     register_schema(BOOKMARKS)

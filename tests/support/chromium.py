@@ -1,16 +1,20 @@
 """Chromium as the tests run it: the system's own, without a window, and never on the network.
 
 Debian has it twice: as the whole browser, and without all that belongs to windows, which takes a
-third of the processor time. That is used where it is installed.
+third of the processor time. That is used where it is installed. A process of tests starts it once;
+each test has a context of its own, which is a browser that has been nowhere yet.
 """
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 
 _OPTIONS = [
     "--no-sandbox",
@@ -28,14 +32,49 @@ _DEADLINE_MS = 60_000
 
 @contextmanager
 def running_chromium() -> Iterator[Browser]:
-    """A browser that is closed in the end. What is expected on its pages may take long, because the
-    machine may be busy."""
+    """The browser, whose contexts are closed in the end. What is expected on its pages may take
+    long, because the machine may be busy."""
     expect.set_options(timeout=_DEADLINE_MS)
-    shell = shutil.which("chromium-headless-shell")
-    options = _OPTIONS if shell is not None else ["--headless=new", *_OPTIONS]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shell or shutil.which("chromium"), args=options
-        )
+    chromium = _started()
+    with chromium.in_use():
+        browser = chromium.browser()
         yield browser
-        browser.close()
+        for context in browser.contexts:
+            context.close()
+
+
+class _Chromium:
+    """The browser of this process and the driver that controls it, which end with the process."""
+
+    def __init__(self) -> None:
+        self._playwright: Playwright = sync_playwright().start()
+        self._loop = asyncio.get_running_loop()
+        self._browser: Browser | None = None
+        atexit.register(self._end)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """The driver's loop counts as running for as long as the driver may be called, and no
+        longer: other tests run loops of their own."""
+        asyncio._set_running_loop(self._loop)
+        try:
+            yield
+        finally:
+            asyncio._set_running_loop(None)
+
+    def browser(self) -> Browser:
+        """Started at the first call, and again if it ended."""
+        if self._browser is None or not self._browser.is_connected():
+            shell = shutil.which("chromium-headless-shell")
+            options = _OPTIONS if shell is not None else ["--headless=new", *_OPTIONS]
+            self._browser = self._playwright.chromium.launch(
+                executable_path=shell or shutil.which("chromium"), args=options
+            )
+        return self._browser
+
+    def _end(self) -> None:
+        with self.in_use():
+            self._playwright.stop()
+
+
+_started = cache(_Chromium)

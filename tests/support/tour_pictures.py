@@ -109,6 +109,21 @@ def _profile(page: Page) -> None:
     page.locator(".card .note-text").wait_for()
 
 
+def _trash(page: Page) -> None:
+    for name in ("recipes/", "books.jsonld", "letter%20to%20the%20landlord.txt"):
+        page.goto(f"/.pages/delete/{OWNER}/{name}")
+        page.get_by_role("button", name="Delete", exact=True).click()
+        page.get_by_text(" was deleted.").wait_for()
+    page.goto("/.pages/trash")
+
+
+def _compare(page: Page) -> None:
+    page.goto(f"/.pages/versions{_COSTS}")
+    page.get_by_role("link", name="Compare with now").first.click()
+    page.get_by_role("heading", name="Two versions of").wait_for()
+
+
+_COSTS: Final = f"{_TRIP}costs.csv"
 _WHY: Final = f"/.pages/why{_TRIP}?ask=yes&kind=person&who={FRIEND}"
 _CONTACT: Final = f"/.pages/files/{OWNER}/contacts/lena.ttl"
 
@@ -123,7 +138,10 @@ PICTURES: Final = (
     TourPicture("why", "Why can Jonas see this?", _open(_WHY)),
     TourPicture("profile", "Profile", _profile),
     TourPicture("activity", "Activity", _open("/.pages/activity")),
+    TourPicture("versions", "Versions", _open(f"/.pages/versions{_COSTS}")),
+    TourPicture("compare", "Two versions beside each other", _compare),
     TourPicture("storage", "Storage", _open("/.pages/storage")),
+    TourPicture("trash", "Trash", _trash),
     TourPicture("console", "The operator's console", _open("/.pages/console/accounts")),
     TourPicture("files-phone", "On a phone", _open(f"/.pages/files{_TRIP}"), on_phone=True),
     TourPicture("contact-phone", "A contact on a phone", _open(_CONTACT), on_phone=True),

@@ -141,6 +141,8 @@ class PodPages:
         documents = DocumentPage(site, resources, contents, previews, reach, authors)
         page_cache = PageCache(services.store.data_version)
         lists = MemberLists(resources)
+        found = (each.search_results for each in services.features)
+        results = next((each for each in found if each is not None), None)
         organizer = Organizer(
             resources,
             IncomingLinks(services.resource_context),
@@ -151,7 +153,7 @@ class PodPages:
             ),
             Saving(site, resources, documents, contents),
             Creation(site, resources),
-            Search(site, resources),
+            Search(site, resources, results),
             PageEvents(services.live_updates.streams),
             RawContent(resources, services.responder),
             UploadPage(site, resources, services.uploads, notes),

@@ -543,6 +543,7 @@ class Services:
             base_url=base_url,
             store=self.store,
             channel_types=[each.type for each in self.live_updates.handlers],
+            links=[link for each in self.features for link in each.storage_links],
         )
         pods = PodsEndpoint(
             maker=self.provider.pod_maker

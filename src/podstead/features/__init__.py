@@ -46,7 +46,9 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.wac.gate import AccessRestriction
     from podstead.web.account.collections import Collection
     from podstead.web.account.security_page import SecuritySection
+    from podstead.web.description_endpoints import StorageLink
     from podstead.web.files.documents import ContentPreviews
+    from podstead.web.files.search import SearchResults
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.request import ClientCertificates
     from podstead.web.resource_responses import DocumentLink
@@ -75,6 +77,7 @@ SHIPPED: Final = (
     "two_factor",
     "previews",
     "read_log",
+    "search",
     "sparql",
     "uploads",
     "watch",
@@ -204,6 +207,10 @@ class WorkerFeature:
 
     previews: ContentPreviews | None = None
     """What the pages show of stored content."""
+
+    search_results: SearchResults | None = None
+    """Answers the search box of the pages in place of the search by names."""
+
     provider_routes: Sequence[Route] = ()
     """Addresses at the origin of the identity provider, which may be that of the pods."""
 
@@ -257,6 +264,10 @@ class WorkerFeature:
 
     document_links: Sequence[DocumentLink] = ()
     """Links of all documents to addresses of the feature that end in the path of the document."""
+
+    storage_links: Sequence[StorageLink] = ()
+    """Links in the descriptions of storages to addresses of the feature that end in the path of the
+    storage."""
 
     observer: WriteObserver | None = None
     """Learns of each write of a request to a resource, once it is committed."""

@@ -243,8 +243,8 @@ class QueryStore:
                 result.serialize(output, _GRAPHS[media_type])  # type: ignore[arg-type]
             else:
                 result.serialize(output, _RESULTS[media_type])  # type: ignore[arg-type]
-        except ValueError as error:
-            raise Unprocessable(f"The result cannot be written as {media_type}") from error
+        except (ValueError, OSError) as error:  # also of SERVICE, had it not been refused
+            raise Unprocessable(f"There is no result as {media_type}: {error}") from error
 
     def _chosen(self, query: SparqlQuery) -> tuple[Store, _Names, _Names]:
         """A store, and the graphs in it that the query is about; ``None`` for all."""

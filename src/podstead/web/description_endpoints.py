@@ -23,7 +23,7 @@ from podstead.notifications import channel_documents
 from podstead.notifications.channel_types import GATEWAY, ChannelType
 from podstead.pods.template import server_description, storage_description
 from podstead.rdf.codecs import Document, serialize
-from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.graph import Dataset, Graph, Iri
 from podstead.storage.protocol import PodRegistry, ResourceStore
 from podstead.web.browsers import see_other
 from podstead.web.content_coding import if_none_match
@@ -169,16 +169,29 @@ _TERMS: Final[channel_documents.Json] = {
 _PREFIXES: Final = {"pim": PIM, "solid": SOLID, **channel_documents.PREFIXES}
 
 
+StorageLink = tuple[str, str, str]
+"""A link in the descriptions of storages: a name for its property in JSON-LD, the IRI of the
+property, and what the address begins with before the path of the root."""
+
+
 class StorageDescriptionEndpoint:
     """Describes storages."""
 
     def __init__(
-        self, *, base_url: str, store: ResourceStore, channel_types: Sequence[ChannelType]
+        self,
+        *,
+        base_url: str,
+        store: ResourceStore,
+        channel_types: Sequence[ChannelType],
+        links: Sequence[StorageLink] = (),
     ) -> None:
-        """``channel_types`` are the types that clients can subscribe to."""
+        """``channel_types`` are the types that clients can subscribe to, and ``links`` what else a
+        storage has."""
         self._base_url = base_url
         self._store = store
         self._channel_types = channel_types
+        self._links = tuple(links)
+        self._link_terms = {name: {"@id": iri, "@type": "@id"} for name, iri, _ in links}
 
     async def get(self, request: Request, agent: Identity | None) -> Response:
         """Raises NotFound if there is no storage, NotAcceptable and PreconditionFailed."""
@@ -194,13 +207,20 @@ class StorageDescriptionEndpoint:
             types, root_url=root_url, base_url=base_url
         )
         json_ld: channel_documents.Json = {
-            "@context": {**channel_documents.DESCRIPTION_TERMS, **_TERMS},
+            "@context": {**channel_documents.DESCRIPTION_TERMS, **_TERMS, **self._link_terms},
             "id": root_url,
             "type": PIM_STORAGE_CLASS,
             "notificationGateway": gateway,
             "subscription": channel_documents.services_json(types, base_url=base_url),
         }
-        graph = storage_description(root_url, notification_gateway=gateway) | services
+        root_path = root_url.removeprefix(base_url)
+        for name, _, address in self._links:
+            json_ld[name] = base_url + address + root_path
+        linked = Graph(
+            (Iri(root_url), Iri(property_), Iri(base_url + address + root_path))
+            for _, property_, address in self._links
+        )
+        graph = storage_description(root_url, notification_gateway=gateway) | services | linked
         return GeneratedDocument(graph, json_ld, _PREFIXES)
 
 

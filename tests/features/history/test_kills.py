@@ -111,10 +111,10 @@ KILLS = [
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def data_root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
+def data_root(request: pytest.FixtureRequest, disk_path: Path) -> Iterator[Settings]:
     """A new data root, on each engine."""
     with ExitStack() as stack:
-        settings = usual_settings(tmp_path / "root")
+        settings = usual_settings(disk_path / "root")
         if request.param == "postgresql":
             settings = settings.with_values(database=stack.enter_context(new_database()))
         yield settings

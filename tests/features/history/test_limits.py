@@ -70,6 +70,8 @@ async def test_a_limited_application_sees_and_restores_what_its_limit_says(
         await provider.commit(enforcement.LIMITS.put(key, stored, owner=owner))
 
     await limit("read")
+    for path, status in (("/alice/a/doc", 404), ("/alice/b/doc", 403)):
+        assert (await narrow.send("GET", f"/.history/timemap{path}")).status == status
     assert set(await narrow.items()) == {"/alice/a/doc"}
     assert (await narrow.send("POST", every["/alice/b/doc"])).status == 404
     assert (await narrow.send("DELETE", every["/alice/b/doc"])).status == 404
@@ -88,3 +90,12 @@ async def test_a_limited_application_sees_and_restores_what_its_limit_says(
     await limit(*limits.ACTIONS, rules=True)
     assert (await narrow.send("DELETE", "/.history/trash/alice/")).status == 204
     assert set(await full.items()) == {"/alice/b/doc"}
+    # The versions of what is there now are open as it is itself.
+    for folder in ("a", "b"):
+        assert (await full.send("PUT", f"/alice/{folder}/doc", b"again")).status == 201
+    for path, status in (("/alice/a/doc", 200), ("/alice/b/doc", 403)):
+        for place in ("timemap", "version"):
+            answer = await full.send("GET", f"/.history/timemap{path}")
+            version = answer.text.partition("?version=")[2][:16]
+            target = f"/.history/{place}{path}?version={version}"
+            assert (await narrow.send("GET", target)).status == status

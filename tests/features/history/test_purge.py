@@ -19,6 +19,7 @@ from podstead.features.history import keeping
 from podstead.features.history.keeping import DAY_MS, Keeper, Retention
 from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
+from podstead.storage.removal_lock import removals_locked
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import Start
 from tests.support.body_stores import ObjectsInBucket
@@ -63,6 +64,25 @@ def test_what_is_purged_is_in_no_file(tmp_path: Path) -> None:
     assert files_with(tmp_path / "backup", SECRET) == []
     assert run_command("purge", "https://elsewhere.example/a", "--root", str(root)).returncode != 0
     assert run_command("check", "--root", str(root)).returncode == 0
+
+
+@pytest.mark.embedded
+def test_a_backup_that_is_being_made_keeps_large_bodies_until_it_is_done(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with running_server(ServerProcess(root)) as server:
+        pod = create_pod(server)
+        with pod.owner() as owner:
+            assert owner.put(f"{pod.root}a.txt", SECRET * 10_000).status == 201
+            assert owner.delete(f"{pod.root}a.txt").status in {200, 204}
+        purge = ("purge", f"{server.base_url}{pod.root}a.txt", "--root", str(root))
+    with removals_locked(RootLayout(root).removal_lock):
+        done = run_command(*purge)
+        assert done.returncode == 0, done.stderr
+        assert "A backup is being made" in done.stdout + done.stderr
+        assert files_with(root, SECRET)
+    done = run_command(*purge)
+    assert "A backup is being made" not in done.stdout + done.stderr
+    assert files_with(root, SECRET) == []
 
 
 @pytest.mark.embedded

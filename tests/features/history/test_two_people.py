@@ -1,4 +1,5 @@
-"""Two people over the same documents: what one of them sees never tells what they may not read."""
+"""Two people and a stranger over the same documents: what they see never tells what they may not
+read."""
 
 from __future__ import annotations
 
@@ -102,7 +103,10 @@ class Example:
         assert sorted(each["resource"] for each in listed.json()["items"]) == sorted(
             BASE + self.folder + each.name for each in visible
         )
+        assert await items(self.server.public, self.folder) == []
         for each in await items(self.server.alice, self.folder):
+            assert (await restore(self.server.public, each)).status == 404
+            assert (await remove(self.server.public, each)).status == 404
             is_visible = each["resource"] in {BASE + self.folder + seen.name for seen in visible}
             refused = 403 if is_visible else 404
             assert (await restore(bob, each)).status == refused
@@ -115,6 +119,9 @@ class Example:
         plain = (await bob.get(path)).status
         is_present = document in self.present.values()
         assert plain == (403 if not self.bob_may else 200 if is_present else 404)
+        for place in ("timegate", "timemap", "version"):
+            answer = await self.server.public.get(f"/.history/{place}{path}")
+            assert answer.status == 401
         for accept in ("application/link-format", "application/ld+json"):
             answer = await bob.get(f"/.history/timemap{path}", accept=accept)
             assert answer.status == plain

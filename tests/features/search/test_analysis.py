@@ -320,6 +320,48 @@ def test_hits_are_marked(sought: str, text: str, expected: list[str]) -> None:
     assert "".join(part for part, _ in parts) == text
 
 
+def test_a_snippet_of_a_long_text_is_looked_for_where_it_may_be() -> None:
+    for sought, language in (("häusern", "de"), ('"the Häuser"', None), ("haus* small", None)):
+        text = "big filler " * 50_000 + "the Häuser are small" + " more" * 50_000
+        question = parse_question(sought, analysis.languages_of(language))
+        assert "Häuser" in "".join(marks(snippet(question, text, language)))
+    long = "filler東" * 20_000 + "大東京タワーへ行く"
+    assert marks(snippet(parse_question("京タワー", []), long)) == ["京タワー"]
+
+
+@pytest.mark.parametrize("separator", ["", "x", " ", " x ", "\n"])
+def test_a_hit_is_found_wherever_the_parts_of_a_text_end(separator: str) -> None:
+    for length in range(380, 420):
+        filler = ("y" * 9 + separator) * (length // (9 + len(separator)))
+        text = f"{filler} the big Houses {filler}"
+        for sought in ("houses", "house", '"the big houses"', "house*"):
+            assert marks(snippet(parse_question(sought, ["en"]), text, "en"))
+        text = f"{'日' * length}東京タワー{'日' * 200}"
+        assert marks(snippet(parse_question("東京タワー", []), text)) == ["東京タワー"]
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "other"),
+    [
+        ("nl", "huizen", "huis"),
+        ("ar", "الكتاب", "كتابة"),
+        ("sr", "кућа", "kuća"),
+        ("en", "studies", "study"),
+        ("tr", "kitapları", "kitap"),
+        ("de", "Häuser", "haus"),
+    ],
+)
+def test_other_forms_are_marked(language: str, one: str, other: str) -> None:
+    assert marks(snippet(parse_question(other, [language]), f"x {one} y", language)) == [one]
+
+
+def test_hits_that_overlap_are_bounded_and_stay_within_the_passage() -> None:
+    question = parse_question('"a a a a" a* "a b" a', [])
+    parts = snippet(question, "a " * 100_000)
+    assert len("".join(part for part, _ in parts)) <= analysis.SNIPPET_CHARACTERS + 2
+    assert snippet(parse_question(f'"{"word " * 90}"', []), "word " * 200)[0][0].startswith("word")
+
+
 @given(any_text, any_text, languages)
 def test_a_snippet_is_a_short_part_of_its_text(
     text: str, sought: str, language: str | None

@@ -95,6 +95,33 @@ async def test_rules_decide_at_the_moment_of_the_question(pod: Server) -> None:
     assert await values(pod.alice) == ["1", "2", "3"]
 
 
+async def test_nobody_learns_what_they_may_not_read(pod: Server) -> None:
+    """Neither by counting, nor by naming graphs, nor by what a refusal says."""
+    await pod.put_acl(ROOT, READ)
+    await pod.put_acl(f"{ROOT}a.ttl", READ)
+    secret, missing = f"{BASE}{ROOT}d/b.ttl", f"{BASE}{ROOT}d/missing"
+    template = (
+        "SELECT (COUNT(*) AS ?n) FROM <x> FROM NAMED <x> { { ?s ?p ?o } UNION { GRAPH ?g {} } }"
+    )
+    told = []
+    for name in (secret, missing):
+        answer = await query(pod.public, template.replace("<x>", f"<{name}>"))
+        asked = urlencode({"query": ALL, "default-graph-uri": name})
+        by_get = await pod.public.get(f"{SERVICE}?{asked}", accept="text/csv")
+        described = await query(pod.public, f"DESCRIBE <{name}>", accept="text/turtle")
+        exists = await query(pod.public, f"ASK {{ GRAPH <{name}> {{ ?s ?p ?o }} }}")
+        answers = (answer, by_get, described, exists)
+        told.append([(each.status, each.body, sorted(dict(each.headers))) for each in answers])
+    assert told[0] == told[1]
+    graphs = "SELECT DISTINCT ?g { GRAPH ?g {} }"
+    assert rows(await query(pod.public, graphs)) == [(f"{BASE}{ROOT}a.ttl",)]
+    assert await values(pod.public, "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }") == ["1"]
+    before = await query(pod.public)
+    for number in range(3):  # the view of the public is not touched by what it may not read
+        await put(pod, f"{ROOT}d/new{number}", "5")
+    assert (await query(pod.public)).body == before.body
+
+
 async def test_statements_of_containers_and_descriptions_belong_to_it(pod: Server) -> None:
     assert (await pod.alice.put(f"{ROOT}d/", document("c"), TURTLE)).status == 204
     assert (await pod.alice.put(f"{ROOT}text.txt.meta", document("m"), TURTLE)).status == 201
@@ -176,6 +203,15 @@ async def test_constructions_have_every_format(pod: Server, media_type: str) -> 
     assert (answer.header("content-type") or "").partition(";")[0] == media_type
     assert sorted(str(o) for _, _, o in said(answer, f"{BASE}{ROOT}")) == ["1", "2", "3"]
     assert "sandbox" in (answer.header("content-security-policy") or "")
+
+
+@pytest.mark.parametrize("accept", ["text/turtle", "application/ld+json"])
+async def test_the_description_of_a_storage_has_the_service(pod: Server, accept: str) -> None:
+    url = f"{BASE}/alice/.well-known/solid"
+    found = said(await pod.public.get("/alice/.well-known/solid", accept=accept), url)
+    endpoint = rdflib.URIRef("http://rdfs.org/ns/void#sparqlEndpoint")
+    service = rdflib.URIRef(f"{BASE}/.sparql/query/alice/")
+    assert (rdflib.URIRef(f"{BASE}/alice/"), endpoint, service) in found
 
 
 async def test_the_service_describes_itself(pod: Server) -> None:

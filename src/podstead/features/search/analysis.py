@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from itertools import takewhile
 from typing import Final, NamedTuple, Protocol
 
 import icu
@@ -36,8 +37,9 @@ _MAX_LANGUAGES: Final = 4
 MAX_STEMS: Final = 30_000
 """So many stems are made in one analysis; further words have none."""
 _GRAM: Final = 3
-_SCANNED_CHARACTERS: Final = 100_000
-"""The part of a text in which a snippet is looked for."""
+_PART_CHARACTERS: Final = 400
+_ANALYSED_CHARACTERS: Final = 10_000
+"""How much of a text is analysed for a snippet, in parts."""
 
 _STEMMERS: Final = {
     "ar": "arabic",
@@ -80,6 +82,8 @@ STEMMED_LANGUAGES: Final = frozenset(_STEMMERS)
 _SAME_LANGUAGE: Final = {"nb": "no", "nn": "no"}
 _WITHOUT_LATIN: Final = frozenset({"ar", "el", "fa", "hi", "hy", "ne", "ru", "ta", "yi"})
 """Languages whose stemmers leave Latin letters alone."""
+_CHANGED_BEGINNINGS: Final = frozenset({"ar", "ga", "id", "pl", "sr", "st"})
+"""Languages whose stemmers change the beginnings of words."""
 
 
 def _class(pattern: str) -> str:
@@ -92,6 +96,7 @@ def _class(pattern: str) -> str:
 
 
 _LETTERS: Final = "[[:L:][:M:][:N:]]"
+_ASCII_SEPARATOR: Final = r"[\0-/:-@[-`{-\x7f]"
 _SPACE_OF_NO_WIDTH: Final = "\N{ZERO WIDTH SPACE}"
 _LONG_VOWEL: Final = "\N{KATAKANA-HIRAGANA PROLONGED SOUND MARK}"
 _HALF_WIDTH_MARKS: Final = (
@@ -137,7 +142,11 @@ def _patterns() -> _Patterns:
     unspaced = _class(f"[[{_UNSPACED}]&{_LETTERS}-[[:sc=Zinh:][:sc=Zyyy:]]{_LONG_VOWEL}]")
     jamo = _class("[[:hst=V:][:hst=T:]]")
     return _Patterns(
-        word=re.compile(f"[{letters}][{letters}{hidden}]*"),
+        # The same as its last alternative, but fast for ASCII.
+        word=re.compile(
+            f"(?!{_ASCII_SEPARATOR})"
+            rf"(?:[0-9A-Za-z]+(?={_ASCII_SEPARATOR}|\Z)|[{letters}][{letters}{hidden}]*)"
+        ),
         piece=re.compile(f"(?P<run>[{unspaced}]+)|(?:(?![{unspaced}])[{letters}])+"),
         run=re.compile(f"[{unspaced}]"),
         cluster=re.compile(f".[{marks}{jamo}{_HALF_WIDTH_MARKS}]*", re.DOTALL),
@@ -240,6 +249,10 @@ def _scan(text: str, languages: Sequence[str], stemmers: _Stemmers) -> Iterator[
 
 def _terms_of(word: str, languages: Sequence[str], stemmers: _Stemmers) -> Iterator[Term]:
     """The terms of what has no space and no punctuation in it."""
+    if word.isascii():
+        lower = word.lower()
+        yield Term(lower[:MAX_TERM_CHARACTERS], 0, len(word), stemmers.stems(lower, languages))
+        return
     folded, places = _folded_with_places(word)
     for match in _patterns().piece.finditer(folded):
         begin, end = match.span()
@@ -257,17 +270,16 @@ def _terms_of(word: str, languages: Sequence[str], stemmers: _Stemmers) -> Itera
 
 def _folded_with_places(word: str) -> tuple[str, Sequence[tuple[int, int]]]:
     """A word as it is compared, and where each character of that comes from."""
-    folded = ""
-    places: list[tuple[int, int]] = []
-    if word.isascii():
-        return word.lower(), [(index, index + 1) for index in range(len(word))]
+    folded = fold(word)
+    if folded == word.lower() and len(folded) == len(word):
+        return folded, [(index, index + 1) for index in range(len(word))]
     parts: list[str] = []
+    places: list[tuple[int, int]] = []
     for match in _patterns().cluster.finditer(word):
         part = fold(match[0])
         parts.append(part)
         places.extend([match.span()] * len(part))
-    folded = "".join(parts)
-    return folded, places
+    return "".join(parts), places
 
 
 class _Stemmers:
@@ -277,9 +289,9 @@ class _Stemmers:
         self._stemmers: dict[str, Stemmer] = {}
         self._left = MAX_STEMS
 
-    def stems(self, word: str, languages: Iterable[str]) -> tuple[str, ...]:
+    def stems(self, word: str, languages: Sequence[str]) -> tuple[str, ...]:
         """The stems of a folded word, with the tags of their languages."""
-        if not any(map(str.isalpha, word)):
+        if not languages or not any(map(str.isalpha, word)):
             return ()
         chosen = (
             language
@@ -441,59 +453,121 @@ def _has(clause: Clause, fields: Iterable[str]) -> bool:
 def snippet(question: Question, text: str, language: str | None = None) -> list[tuple[str, bool]]:
     """The passage of a text that has most of what a question looks for, or else its beginning.
 
-    In parts, each with whether it is a hit. Only the first 100,000 characters are looked at.
+    In parts, each with whether it is a hit. A long text is looked at only where a quick search
+    finds something, and only up to a limit.
     """
-    hits = list(_hits(question.wanted, text[:_SCANNED_CHARACTERS], languages_of(language)))
-    start, end = _best_passage(hits, len(text))
+    hits = list(_hits(question.wanted, text, languages_of(language)))
+    start, end = _best_passage(sorted(hits), len(text))
     return _marked(text, start, end, hits)
 
 
-def _hits(
-    clauses: Sequence[Clause], text: str, languages: Sequence[str]
-) -> Iterator[tuple[int, int, int]]:
-    """Where the clauses are found, with their numbers, in the order of their ends; until all were
-    found close together."""
-    longest = max((len(clause.words) for clause in clauses), default=0)
-    sought = _Sought(clauses)
-    last_terms: deque[Term] = deque(maxlen=longest)
+class _Hit(NamedTuple):
+    """Where a clause is found, and which one it is."""
+
+    start: int
+    end: int
+    number: int
+
+
+def _hits(clauses: Sequence[Clause], text: str, languages: Sequence[str]) -> Iterator[_Hit]:
+    """Where the clauses are found, in the order of the ends; until all were found close together,
+    and a little further."""
+    sought = _Sought(clauses, languages)
+    last_terms: deque[Term] = deque(
+        maxlen=max((len(clause.words) for clause in clauses), default=0)
+    )
     starts = [-SNIPPET_CHARACTERS] * len(clauses)
-    stop = len(text) if clauses else 0
-    for term in _scan(text, [tag for tag in languages if tag in sought.languages], _Stemmers()):
+    stop = len(text)
+    for term in _promising_terms(text, sought.beginnings):
         if term.start > stop:
             return
         last_terms.append(term)
-        for number in sought.ending_with(term):
+        for number in sought.ending_with(term, text):
             place = _place(clauses[number], last_terms)
             if place is not None:
                 starts[number] = place[0]
-                yield *place, number
+                yield _Hit(*place, number)
                 if term.end - min(starts) <= SNIPPET_CHARACTERS:
                     stop = min(stop, term.end + SNIPPET_CHARACTERS)
+
+
+def _promising_terms(text: str, beginnings: Collection[str]) -> Iterator[Term]:
+    """The terms of those parts of a text in which a term may have one of some beginnings. An empty
+    term stands for what is left out."""
+    left, start, stemmers = _ANALYSED_CHARACTERS, 0, _Stemmers()
+    while beginnings and start < len(text) and left > 0:
+        end = start + _PART_CHARACTERS
+        space = text.rfind(" ", start + 1, end)
+        if end < len(text) and space > 0:
+            end = space
+        part = text[start : end + MAX_TERM_CHARACTERS]  # the last term begins before the end
+        folded = fold(part)
+        if any(beginning in folded for beginning in beginnings):
+            left -= end - start
+            for term in _scan(part, (), stemmers):
+                if start + term.start < end:
+                    yield Term(term.text, start + term.start, start + term.end)
+        else:
+            yield Term("", start, start)
+        start = end
 
 
 class _Sought:
     """Tells quickly which clauses may end with a term."""
 
-    def __init__(self, clauses: Sequence[Clause]) -> None:
-        self._numbers: dict[str, list[int]] = {}
-        self._prefixes: list[tuple[str, int]] = []
+    def __init__(self, clauses: Sequence[Clause], languages: Sequence[str]) -> None:
+        self._languages = languages
+        self._stemmers = _Stemmers()
+        self._clauses = clauses
+        self._whole: dict[str, list[int]] = {}
+        self._beginnings: list[tuple[str, int]] = []
+        """Of a prefix, and of a word and all its stems: other forms mostly begin like that."""
+        self.beginnings: set[str] = set()
         for number, clause in enumerate(clauses):
+            last = clause.words[-1]
+            self.beginnings.update((clause.words[0], last))
+            stems = [
+                stem.rpartition("·")[2] for stem in clause.stems if stem.split("·")[1] in languages
+            ]
             if clause.is_prefix:
-                self._prefixes.append((clause.words[-1], number))
+                self._beginnings.append((last, number))
             else:
-                for text in (clause.words[-1], *clause.stems):
-                    self._numbers.setdefault(text, []).append(number)
-        stems = (stem for clause in clauses for stem in clause.stems)
-        self.languages = {stem.split("·")[1] for stem in stems}
+                self._whole.setdefault(last, []).append(number)
+            if stems:
+                changes_beginnings = not _CHANGED_BEGINNINGS.isdisjoint(languages)
+                beginning = "" if changes_beginnings else _common_beginning([last, *stems])
+                self._beginnings.append((beginning, number))
+                self.beginnings.add(beginning)
+        endings = (*self._whole, *(beginning for beginning, _ in self._beginnings))
+        self._letters = tuple({ending[:1] for ending in endings})
 
-    def ending_with(self, term: Term) -> Iterable[int]:
-        numbers = {
-            number for text in (term.text, *term.stems) for number in self._numbers.get(text, ())
-        }
-        for prefix, number in self._prefixes:
-            if term.text.startswith(prefix):
+    def ending_with(self, term: Term, text: str) -> Iterable[int]:
+        """The numbers of clauses of which a term of the text may be the last word."""
+        if not term.text.startswith(self._letters):
+            return ()
+        numbers = set(self._whole.get(term.text, ()))
+        stems: Sequence[str] | None = None
+        for beginning, number in self._beginnings:
+            if number in numbers or not term.text.startswith(beginning):
+                continue
+            if self._clauses[number].is_prefix:
+                numbers.add(number)
+                continue
+            if stems is None:
+                word = text[term.start : term.end]
+                analysed = _scan(word, self._languages, self._stemmers)
+                stems = [stem for each in analysed for stem in each.stems]
+            if not self._clauses[number].stems.isdisjoint(stems):
                 numbers.add(number)
         return numbers
+
+
+def _common_beginning(words: Sequence[str]) -> str:
+    """What the words begin with, but for the last letter, which may be another one in other forms,
+    as in the Dutch “huis” and “huizen”."""
+    first, last = min(words), max(words)
+    same = (one == other for one, other in zip(first, last, strict=False))
+    return first[: max(1, sum(takewhile(bool, same)) - 1)]
 
 
 def _place(clause: Clause, last_terms: deque[Term]) -> tuple[int, int] | None:
@@ -509,33 +583,34 @@ def _place(clause: Clause, last_terms: deque[Term]) -> tuple[int, int] | None:
     return last_terms[-count].start, end
 
 
-def _best_passage(hits: Sequence[tuple[int, int, int]], length: int) -> tuple[int, int]:
-    """The window with the most clauses, then the most hits; the first of equals."""
+def _best_passage(hits: Sequence[_Hit], length: int) -> tuple[int, int]:
+    """The window with the most clauses, then the most hits; the first of equals.
+
+    ``hits`` stand in the order of their beginnings.
+    """
     best, best_score = (0, 0), (0, 0)
-    ordered = sorted(hits)
-    for index, (start, _, _) in enumerate(ordered):
-        within: list[int] = []
-        last = start
-        for _, end, number in ordered[index : index + SNIPPET_CHARACTERS]:
-            if end - start > SNIPPET_CHARACTERS:
-                break
-            within.append(number)
-            last = max(last, end)
-        score = len(set(within)), len(within)
+    within: deque[_Hit] = deque()
+    counts: Counter[int] = Counter()
+    for hit in hits:
+        within.append(hit)
+        counts[hit.number] += 1
+        while within and hit.end - within[0].start > SNIPPET_CHARACTERS:
+            left = within.popleft()
+            counts[left.number] -= 1
+            if not counts[left.number]:
+                del counts[left.number]
+        score = len(counts), len(within)
         if score > best_score:
-            best, best_score = (start, last), score
+            best, best_score = (within[0].start, max(each.end for each in within)), score
     start, end = best
-    spare = max(0, SNIPPET_CHARACTERS - (end - start))
-    start = max(0, start - spare // 3)
+    start = max(0, start - max(0, SNIPPET_CHARACTERS - (end - start)) // 3)
     return start, min(length, max(end, start + SNIPPET_CHARACTERS))
 
 
 _SPACE: Final = re.compile(r"\s+")
 
 
-def _marked(
-    text: str, start: int, end: int, hits: Iterable[tuple[int, int, int]]
-) -> list[tuple[str, bool]]:
+def _marked(text: str, start: int, end: int, hits: Iterable[_Hit]) -> list[tuple[str, bool]]:
     """A passage in parts, without words that are cut, and with single spaces."""
     inside = [(first, last) for first, last, _ in sorted(hits) if first >= start and last <= end]
     if start:  # after the first space, unless a hit comes before it

@@ -236,6 +236,8 @@ class _Asked:
 class SparqlInWorker(WorkerFeature):
     """The endpoint of one worker."""
 
+    storage_links = (("sparqlEndpoint", "http://rdfs.org/ns/void#sparqlEndpoint", QUERY_SERVICE),)
+
     def __init__(self, services: Services) -> None:
         self._services = services
 

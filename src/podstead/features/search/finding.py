@@ -1,0 +1,231 @@
+"""Finds documents for somebody: what the index proposes, as far as the gate lets them read it.
+
+The gate decides at the moment of the question, about each document before it is counted, ordered or
+excerpted, and once for all documents that the same ACL governs in the same way. The index is asked
+only for documents with rules that let this person read. If those are too many to decide about,
+documents are looked at in bounded numbers, and the answer says that it may not be complete.
+A document that is gone, or was changed since it was indexed, is not shown.
+
+The order uses nothing but the documents themselves: hits in names first, then the share of the hits
+in the text, then the newest. Statistics of the whole index would tell of what one may not read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from podstead.core.identifiers import ResourcePath, acl_of
+from podstead.core.identity import Identity
+from podstead.features.search.analysis import Question, parse_question, snippet
+from podstead.features.search.index import Candidate, Index, IndexedContent, IndexQuery
+from podstead.resources.costly_work import AgentSemaphores
+from podstead.storage.protocol import Snapshot, Store
+from podstead.wac.effective import acl_paths, paths_to_read
+from podstead.wac.gate import Gate, GrantedAccess
+from podstead.wac.modes import Mode
+
+MAX_RULES: Final = 2_000
+"""About so many rules the gate decides before the index is asked."""
+CONSIDERED: Final = 500
+"""So many readable documents are ordered at most; further ones are found by narrower questions."""
+MAX_STEPS: Final = 4
+"""How often the index is asked for so many, if most of them turn out not to be readable."""
+PAGE: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks: an agent, from an origin."""
+
+    agent: Identity | None
+    origin: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A document that was found, with the parts of its excerpt, of which some are hits."""
+
+    path: ResourcePath
+    media_type: str
+    size_bytes: int
+    modified_ms: int
+    excerpt: Sequence[tuple[str, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page of hits. ``has_more`` is whether another page follows; ``is_complete`` is whether
+    everything was looked at."""
+
+    hits: Sequence[Hit]
+    has_more: bool
+    is_complete: bool
+
+
+@dataclass(slots=True)
+class Finder:
+    """Answers questions in one worker."""
+
+    index: Index
+    store: Store
+    gate: Gate
+    _turns: AgentSemaphores = field(init=False, default_factory=AgentSemaphores)
+
+    async def find(
+        self,
+        asker: Asker,
+        below: ResourcePath,
+        text: str,
+        *,
+        newest: bool = False,
+        page: int = 0,
+    ) -> FoundPage:
+        """What the asker may read of what matches below a container. Raises RateLimited,
+        StorageError."""
+        async with self._turns.of(asker.agent):
+            return await self._find(asker, below, text, newest=newest, page=page)
+
+    async def _find(
+        self, asker: Asker, below: ResourcePath, text: str, *, newest: bool, page: int
+    ) -> FoundPage:
+        position = await self.index.position()
+        if position is None:
+            return FoundPage((), has_more=False, is_complete=False)
+        question = parse_question(text, await self.index.languages())
+        decisions = _Decisions(self.gate.for_many(self.store), self.store, asker)
+        rules = await self._readable_rules(decisions, below)
+        selection = IndexQuery(question, below, rules, CONSIDERED, newest)
+        found: list[Candidate] = []
+        is_complete = position.cursor is None
+        for step in range(MAX_STEPS):
+            asked = replace_offset(selection, step * CONSIDERED)
+            candidates = await self.index.candidates(asked)
+            found += await decisions.readable(candidates, question)
+            if len(candidates) < CONSIDERED:
+                break
+            if len(found) >= CONSIDERED:
+                is_complete = False
+                break
+            await asyncio.sleep(0)  # lets other requests go on
+        else:
+            is_complete = False
+        contents: Mapping[ResourcePath, IndexedContent] = {}
+        if not newest and question.wanted:
+            contents = await self.index.contents(each.path for each in found)
+            found.sort(key=lambda each: _rank(each, contents.get(each.path), question))
+        shown = found[page * PAGE : (page + 1) * PAGE]
+        if newest or not question.wanted:
+            contents = await self.index.contents(each.path for each in shown)
+        hits = [_hit(each, contents.get(each.path), question) for each in shown]
+        return FoundPage(hits, len(found) > (page + 1) * PAGE, is_complete)
+
+    async def _readable_rules(
+        self, decisions: _Decisions, below: ResourcePath
+    ) -> Sequence[ResourcePath] | None:
+        rules = await self.index.rules(below, limit=MAX_RULES + 1)
+        if len(rules) > MAX_RULES:
+            return None
+        return await decisions.possible(rules)
+
+
+class _Decisions:
+    """What the gate says to one asker at one moment."""
+
+    def __init__(self, gate: Gate, store: Store, asker: Asker) -> None:
+        self._gate = gate
+        self._store = store
+        self._asker = asker
+        self._known: dict[tuple[ResourcePath | None, bool], GrantedAccess] = {}
+
+    async def possible(self, rules: Sequence[ResourcePath]) -> Sequence[ResourcePath]:
+        """The rules that let the asker read something. A limit of the credentials may allow some of
+        the documents only, so it is left to the decisions about these."""
+        paths = {acl for path in rules for acl in acl_paths(path)}
+        snapshot = await self._store.read_metadata(paths)
+        agent = self._asker.agent
+        if agent is not None and agent.limit is not None:
+            agent = replace(agent, limit=None)
+        found = []
+        for path in rules:
+            grant = await self._gate.grant(agent, self._asker.origin, path, snapshot)
+            if grant.allows(Mode.READ):
+                found.append(path)
+        return found
+
+    async def readable(
+        self, candidates: Sequence[Candidate], question: Question
+    ) -> Sequence[Candidate]:
+        """The candidates that are as they were indexed, and that the asker may read."""
+        paths = {path for each in candidates for path in paths_to_read(each.path)}
+        snapshot = await self._store.read_metadata(paths)
+        found = []
+        for each in candidates:
+            metadata = snapshot[each.path]
+            if metadata is None or metadata.version != each.version:
+                continue
+            grant = await self._grant(each.path, snapshot)
+            if grant.allows(Mode.READ) and self._may_know_author(each, grant, question):
+                found.append(each)
+        return found
+
+    async def _grant(self, path: ResourcePath, snapshot: Snapshot) -> GrantedAccess:
+        agent, origin = self._asker.agent, self._asker.origin
+        if agent is not None and agent.limit is not None:
+            return await self._gate.grant(agent, origin, path, snapshot)
+        acl = next((each for each in acl_paths(path) if snapshot[each] is not None), None)
+        key = (acl, acl == acl_of(path))
+        if key not in self._known:
+            self._known[key] = await self._gate.grant(agent, origin, path, snapshot)
+        return self._known[key]
+
+    def _may_know_author(
+        self, candidate: Candidate, grant: GrantedAccess, question: Question
+    ) -> bool:
+        """Who changed a document last, people with Control know, and those who did."""
+        if not question.authors or grant.allows(Mode.CONTROL):
+            return True
+        agent = self._asker.agent
+        return agent is not None and candidate.author in (agent.iri, *agent.aliases)
+
+
+def replace_offset(selection: IndexQuery, offset: int) -> IndexQuery:
+    """The same selection, after so many."""
+    return IndexQuery(
+        selection.question,
+        selection.below,
+        selection.rules,
+        selection.limit,
+        selection.newest,
+        offset,
+    )
+
+
+def _rank(
+    candidate: Candidate, content: IndexedContent | None, question: Question
+) -> tuple[bool, float, int, str]:
+    share = 0.0
+    if content is not None and content.terms:
+        text = f" {content.terms} "
+        hits = sum(
+            text.count(f" {words}")
+            for clause in question.wanted
+            for words in (" ".join(clause.words) + ("" if clause.is_prefix else " "),)
+        )
+        share = hits / (1 + text.count(" "))
+    return not candidate.in_name, -share, -candidate.modified_ms, candidate.path
+
+
+def _hit(candidate: Candidate, content: IndexedContent | None, question: Question) -> Hit:
+    excerpt: Sequence[tuple[str, bool]] = ()
+    if content is not None and content.text:
+        excerpt = snippet(question, content.text, content.language)
+    return Hit(
+        candidate.path,
+        candidate.media_type,
+        candidate.size_bytes,
+        candidate.modified_ms,
+        excerpt,
+    )

@@ -1,0 +1,110 @@
+"""The page behind the search box: what was found, with excerpts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from podstead.core.identifiers import ResourcePath, is_container
+from podstead.features.search.finding import CONSIDERED, PAGE, Asker, Finder, Hit
+from podstead.web.pages.addresses import SEARCH, breadcrumb, files_url, shown_name
+from podstead.web.pages.kinds import Kind, kind_of
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_
+from podstead.web.response import Response
+
+_KINDS: Final[Mapping[str, str]] = {
+    "": N_("Everything"),
+    "folder": N_("Folders"),
+    "text": N_("Text"),
+    "pdf": N_("PDF"),
+    "image": N_("Pictures"),
+    "audio": N_("Music"),
+    "video": N_("Videos"),
+}
+_ORDERS: Final[Mapping[str, str]] = {"": N_("Best first"), "newest": N_("Last changed first")}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHit:
+    """A row of the page. ``where`` is the way from the folder that was searched."""
+
+    name: str
+    address: str
+    where: str
+    kind: Kind
+    modified_ms: int
+    size_bytes: int | None
+    excerpt: Sequence[tuple[str, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsPage:
+    """Shows what the person finds."""
+
+    site: Site
+    finder: Finder
+
+    async def get(self, page: PageRequest, top: ResourcePath, text: str) -> Response:
+        """Raises RateLimited, StorageError."""
+        kind, order = page.query_text("kind"), page.query_text("sort")
+        since = page.query_text("since")
+        number = page.query_text("page")
+        index = int(number) if number.isascii() and number.isdecimal() and len(number) < 4 else 0
+        question = text
+        if kind in _KINDS and kind:
+            question += f" type:{kind}"
+        if since:
+            question += f' after:"{since}"'
+        answer = None
+        if question:
+            answer = await self.finder.find(
+                Asker(page.identity, None),
+                top,
+                question,
+                newest=order == "newest",
+                page=min(index, CONSIDERED // PAGE),
+            )
+        chosen = {"q": text, "in": top, "kind": kind, "since": since, "sort": order}
+        return self.site.page(
+            page,
+            "search/results.html",
+            q=text,
+            top=top,
+            top_name=shown_name(top),
+            breadcrumb=breadcrumb(top),
+            kinds=_KINDS,
+            kind=kind,
+            orders=_ORDERS,
+            order=order,
+            since=since,
+            has_answer=answer is not None,
+            found=[] if answer is None else [_shown(each, top) for each in answer.hits],
+            is_complete=answer is None or answer.is_complete,
+            before=_address(chosen, index - 1) if index else None,
+            more=_address(chosen, index + 1) if answer is not None and answer.has_more else None,
+        )
+
+
+def _address(chosen: Mapping[str, str], index: int) -> str:
+    parameters = {name: value for name, value in chosen.items() if value}
+    if index:
+        parameters["page"] = str(index)
+    return f"{SEARCH}?{urlencode(parameters, quote_via=quote)}"
+
+
+def _shown(hit: Hit, top: ResourcePath) -> ShownHit:
+    way = [crumb.name for crumb in breadcrumb(hit.path)[:-1]]
+    is_folder, name = is_container(hit.path), shown_name(hit.path)
+    return ShownHit(
+        name=name,
+        address=files_url(hit.path),
+        where=" / ".join(way[len(breadcrumb(top)) - 1 :]),
+        kind=Kind.FOLDER if is_folder else kind_of(hit.media_type, name),
+        modified_ms=hit.modified_ms,
+        size_bytes=None if is_folder else hit.size_bytes,
+        excerpt=hit.excerpt,
+    )

@@ -1,0 +1,213 @@
+"""The index on PostgreSQL: tables of the feature, with an index of the terms as a ``tsvector``.
+
+The terms are stored as they are, and PostgreSQL makes lexemes of them without any analysis of its
+own. Rows are written as those of all features are, and together with those of other writes, so none
+of them may fail: :func:`storable` sees to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from podstead.core.identifiers import ResourcePath, is_container
+from podstead.features.search.analysis import Clause
+from podstead.features.search.index import (
+    COLUMNS,
+    Candidate,
+    IndexedContent,
+    IndexedDocument,
+    IndexQuery,
+    IndexStep,
+    Position,
+    candidate_of,
+    conditions,
+    marks,
+    rules_above,
+)
+from podstead.features.search.tables import (
+    CONTENTS,
+    DOCUMENTS,
+    LANGUAGES,
+    POSITION,
+    RULES,
+    VECTOR,
+)
+from podstead.storage.protocol import FeatureRows
+from podstead.storage.record_store import Lease, RecordStore
+from podstead.storage.records import DropRow, PutRow, Record
+from podstead.storage.tables import end_of
+from podstead.wac.modes import any_member
+
+BATCH: Final = 500
+"""How many rows one write changes."""
+_LEASE_MS: Final = 15_000
+_ASKED_MS: Final = 2_000
+"""How often a worker without the lease asks for it."""
+_IN_NAME: Final = "array_to_tsvector(string_to_array(c.names, ' '))"
+
+
+class PostgresqlIndex:
+    """Implements Index."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
+        self._store: FeatureRows = records.store
+        self._lease = Lease("search", records, lasts_ms=_LEASE_MS)
+        self._asked_ms = 0
+
+    async def hold(self) -> bool:
+        """A lease, which others take when it has not been renewed for some seconds."""
+        now_ms = self._records.now_ms()
+        if not self._lease.lasts_for(0) and now_ms < self._asked_ms + _ASKED_MS:
+            return False
+        self._asked_ms = now_ms
+        return await self._lease.hold()
+
+    async def position(self) -> Position | None:
+        rows = await self._store.fetch(POSITION.select("WHERE one = 1"))
+        return None if not rows else Position(*rows[0][1:])
+
+    async def begin(self, position: Position) -> None:
+        await self._records.commit([DropRow(POSITION, (1,))])
+        for table in (DOCUMENTS, CONTENTS, RULES, LANGUAGES):
+            key = table.key[0]
+            select = f"SELECT {key} FROM {table.name} LIMIT %s"  # noqa: S608 - our tables
+            while rows := await self._store.fetch(select, BATCH):
+                await self._records.commit([DropRow(table, row) for row in rows])
+        await self._records.commit([_put_position(position)])
+
+    async def apply(self, step: IndexStep) -> None:
+        for subject, (of_members, own) in step.ruled.items():
+            await self._follow_rules(subject, of_members, own)
+        records: list[Record] = []
+        for path in step.drops:
+            records += (DropRow(DOCUMENTS, (path,)), DropRow(CONTENTS, (path,)))
+        for document in step.puts.values():
+            records += _rows_of(document)
+        rules = {each.rule for each in step.puts.values()}
+        records += (PutRow(RULES, (rule,)) for rule in rules)
+        records += (PutRow(LANGUAGES, (each,)) for each in step.languages)
+        await self._records.commit([*records, _put_position(step.position)])
+
+    async def _follow_rules(
+        self, subject: ResourcePath, of_members: ResourcePath, own: ResourcePath
+    ) -> None:
+        await self._records.commit([PutRow(RULES, (rule,)) for rule in {of_members, own}])
+        await self._change_rule("path = %s AND rule <> %s", (subject, own), own)
+        if not is_container(subject):
+            return
+        members = any_member(subject)
+        if of_members != members:  # the ACL is gone
+            await self._change_rule("rule = %s", (members,), of_members)
+            await self._records.commit([DropRow(RULES, (members,))])
+            return
+        above = rules_above(subject)
+        where = f"path > %s AND path < %s AND rule IN ({marks(above)})"
+        await self._change_rule(where, (subject, end_of(subject), *above), of_members)
+
+    async def _change_rule(self, where: str, values: Sequence[object], rule: ResourcePath) -> None:
+        select = DOCUMENTS.select(f"WHERE {where} LIMIT %s")
+        while rows := await self._store.fetch(select, *values, BATCH):
+            changed = ((path, rule, *rest) for path, _, *rest in rows)
+            await self._records.commit([PutRow(DOCUMENTS, each) for each in changed])
+
+    async def rules(self, below: ResourcePath, *, limit: int) -> Sequence[ResourcePath]:
+        inherited = [*rules_above(below), below]
+        select = RULES.select(
+            f"WHERE rule > %s AND rule < %s OR rule IN ({marks(inherited)}) LIMIT %s"
+        )
+        rows = await self._store.fetch(select, below, end_of(below), *inherited, limit)
+        return [ResourcePath(rule) for (rule,) in rows]
+
+    async def candidates(self, selection: IndexQuery) -> Sequence[Candidate]:
+        question = selection.question
+        where, values = conditions(selection)
+        in_name, named = "FALSE", list[str | int]()
+        query = " & ".join(
+            [
+                *map(_lexemes, question.wanted),
+                *(f"!{_lexemes(each)}" for each in question.excluded if len(each.words) == 1),
+            ]
+        )
+        if query:
+            where.append(f"{VECTOR} @@ %s::tsquery")
+            values.append(query)
+        for clause in question.wanted:
+            _phrase(clause, where, values, "")
+        for clause in question.excluded:
+            _phrase(clause, where, values, "NOT ")
+        if question.wanted:
+            in_name = f"{_IN_NAME} @@ %s::tsquery"
+            named.append(" & ".join(map(_lexemes, question.wanted)))
+        order = "d.modified_ms DESC, d.path"
+        if not selection.newest:
+            order = f"in_name DESC, {order}"
+        select = (
+            f"SELECT {COLUMNS}, {in_name} AS in_name FROM {DOCUMENTS.name} AS d"  # noqa: S608
+            f" JOIN {CONTENTS.name} AS c ON c.path = d.path"
+            f" WHERE {' AND '.join(where)} ORDER BY {order} LIMIT %s OFFSET %s"
+        )
+        bound = (*named, *values, selection.limit, selection.offset)
+        return [candidate_of(row) for row in await self._store.fetch(select, *bound)]
+
+    async def languages(self) -> Sequence[str]:
+        return [language for (language,) in await self._store.fetch(LANGUAGES.select())]
+
+    async def contents(
+        self, paths: Iterable[ResourcePath]
+    ) -> Mapping[ResourcePath, IndexedContent]:
+        wanted = list(paths)
+        if not wanted:
+            return {}
+        select = (
+            f"SELECT path, terms, text, language FROM {CONTENTS.name}"  # noqa: S608 - our table
+            f" WHERE path IN ({marks(wanted)})"
+        )
+        rows = await self._store.fetch(select, *wanted)
+        return {ResourcePath(path): IndexedContent(*rest) for path, *rest in rows}
+
+    async def close(self) -> None:
+        if self._lease.lasts_for(0):
+            await self._lease.release()
+
+
+def _put_position(position: Position) -> Record:
+    return PutRow(POSITION, (1, position.sequence, position.version, position.cursor))
+
+
+def _rows_of(document: IndexedDocument) -> Iterator[Record]:
+    path = document.path
+    yield PutRow(
+        DOCUMENTS,
+        (
+            path,
+            document.rule,
+            document.version,
+            document.media_type,
+            document.size_bytes,
+            document.modified_ms,
+            document.author,
+        ),
+    )
+    values = (path, document.names, document.terms, document.text, document.language)
+    yield PutRow(CONTENTS, values)
+
+
+def _lexemes(clause: Clause) -> str:
+    """What a text must contain, for PostgreSQL; the order of several words comes in addition.
+    Terms have no quotes in them."""
+    words = [f"'{word}'" for word in clause.words]
+    if clause.is_prefix:
+        words[-1] += ":*"
+    alternatives = [f"({' & '.join(words)})", *(f"'{stem}'" for stem in sorted(clause.stems))]
+    return f"({' | '.join(alternatives)})"
+
+
+def _phrase(clause: Clause, where: list[str], values: list[str | int], negation: str) -> None:
+    """Require that several words are one behind the other, in the name or in the text."""
+    if len(clause.words) > 1:
+        place = "strpos(' ' || c.{} || ' ', %s) > 0"
+        where.append(f"{negation}({place.format('names')} OR {place.format('terms')})")
+        phrase = f" {' '.join(clause.words)}{'' if clause.is_prefix else ' '}"
+        values += [phrase, phrase]

@@ -1,0 +1,74 @@
+"""The search in one worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from podstead.features import WorkerFeature
+from podstead.features.search.analysis import index_text, terms
+from podstead.features.search.endpoint import SearchEndpoint
+from podstead.features.search.finding import Finder
+from podstead.features.search.fts5 import INDEX_NAME, Fts5Index
+from podstead.features.search.index import Index, IndexedContent
+from podstead.features.search.indexer import Indexer
+from podstead.features.search.page import ResultsPage
+from podstead.features.search.postgresql import PostgresqlIndex
+from podstead.storage.open_body import OpenBody, whole_body
+from podstead.storage.records import Metadata
+from podstead.web.files.search import SearchResults
+from podstead.web.forms import FORM_TYPE
+from podstead.web.routes import Endpoint, Route, plain_routes
+
+if TYPE_CHECKING:
+    from podstead.app.services import Services
+
+
+async def extract(metadata: Metadata, body: OpenBody) -> IndexedContent | None:
+    """The text of a small text."""
+    if not metadata.content_type.startswith("text/") or metadata.size_bytes > 1_000_000:
+        return None
+    text = (await whole_body(body)).decode("utf-8", "replace")
+    return IndexedContent(index_text(terms(text)), text[:20_000], None)
+
+
+class SearchInWorker(WorkerFeature):
+    """Answers questions and, in one worker, keeps the index up."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._index: Index = (
+            Fts5Index(services.settings.root / INDEX_NAME)
+            if services.settings.database is None
+            else PostgresqlIndex(services.records)
+        )
+        self.indexer = Indexer(self._index, services.store, extract)
+
+    @cached_property
+    def _finder(self) -> Finder:
+        services = self._services
+        return Finder(self._index, services.store, services.gate)
+
+    @cached_property
+    def _endpoint(self) -> SearchEndpoint:
+        return SearchEndpoint(self._finder, self._services.base_url)
+
+    @cached_property
+    def routes(self) -> Sequence[Route]:  # type: ignore[override]
+        return plain_routes(self._endpoint)
+
+    @cached_property
+    def search_results(self) -> SearchResults:  # type: ignore[override]
+        return ResultsPage(self._services.pages.site, self._finder).get
+
+    @cached_property
+    def queries(self) -> Mapping[str, Endpoint]:  # type: ignore[override]
+        return {FORM_TYPE: self._endpoint.query}
+
+    async def start(self) -> None:
+        self.indexer.start()
+
+    async def stop(self) -> None:
+        await self.indexer.stop()
+        await self._index.close()
