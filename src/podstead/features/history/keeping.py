@@ -59,6 +59,7 @@ LOOK_S: Final = 5.0
 """After so long, a worker knows what an owner has chosen in another one."""
 CREATIONS_OF_BATCH: Final = 500
 PAGE_OF_BATCHES: Final = 20
+LOOKS_PER_STORING: Final = 12
 MAX_CREATIONS: Final = 20_000
 """How many creations wait to be stored; of more, it is not known who made them."""
 BATCH: Final = 100
@@ -188,7 +189,7 @@ CREATIONS: Final = RecordKind("history-created", Creations)
 class CreationLog:
     """Records who creates resources (:class:`WriteObserver`), as long as they would stay in the
     trash: in memory at first, then in batches. So writes need not wait for it; what is created in
-    the seconds before a kill cannot be undone."""
+    the minute before a kill cannot be undone."""
 
     def __init__(self, records: RecordStore, retentions: Retentions) -> None:
         self._records = records
@@ -434,11 +435,14 @@ class Keeper:
         )
 
     async def _look_and_store(self) -> None:
+        looks = 0
         while True:
             await asyncio.sleep(LOOK_S)
+            looks += 1
             try:
                 await self.retentions.look()
-                await self.creations.store()
+                if looks % LOOKS_PER_STORING == 0:
+                    await self.creations.store()
             except ServerTrouble:
                 logger.warning("Who creates resources could not be stored; it will be tried again")
 
