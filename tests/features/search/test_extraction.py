@@ -408,8 +408,7 @@ async def drawn_out(
     content: bytes, content_type: str, name: str = "x", extractor: Extractor | None = None
 ) -> Extracted | None:
     drawn = extractor or Extractor()
-    made = await drawn(document(content_type, len(content), name), Body(content))
-    return None if made is None else Extracted(made.terms, made.text, made.language)
+    return await drawn(document(content_type, len(content), name), Body(content))
 
 
 @pytest.mark.parametrize("name", SAMPLE_NAMES)
