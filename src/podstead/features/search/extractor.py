@@ -29,7 +29,7 @@ PROCESSOR_S: Final = 20
 TIME_LIMIT_S: Final = 120
 
 
-class Extractor:
+class TextExtractor:
     """The extraction of one worker."""
 
     def __init__(

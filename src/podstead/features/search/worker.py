@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from podstead.features import WorkerFeature
 from podstead.features.search.endpoint import SearchEndpoint
-from podstead.features.search.extractor import Extractor
+from podstead.features.search.extractor import TextExtractor
 from podstead.features.search.finding import Finder
 from podstead.features.search.fts5 import INDEX_NAME, Fts5Index
 from podstead.features.search.index import Index
@@ -33,7 +33,7 @@ class SearchInWorker(WorkerFeature):
             if services.settings.database is None
             else PostgresqlIndex(services.records)
         )
-        self.indexer = Indexer(self._index, services.store, Extractor())
+        self.indexer = Indexer(self._index, services.store, TextExtractor())
 
     @cached_property
     def _finder(self) -> Finder:
