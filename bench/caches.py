@@ -30,6 +30,7 @@ from podstead.app.services import build_application
 from podstead.authn.authenticate import PodTokenVerifier
 from podstead.config import Settings
 from podstead.core.caches import BoundedCache
+from podstead.features import features
 from podstead.resources.reading import RenderingCache
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
@@ -242,6 +243,7 @@ async def measure(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     table = {case.name: dict(never) for case in CASES}
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(root=Path(folder) / "root", base_url=_BASE, pod_creations_per_hour=0)
+        features()  # the engines know their tables
         ensure_token_key(KeyFiles(prepare_root(settings.root).keys))
         application = build_application(settings)
         await application.lifespan.start()

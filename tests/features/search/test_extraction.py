@@ -26,7 +26,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.features.search import analysis, extraction
 from podstead.features.search.analysis import matches, parse_question
 from podstead.features.search.extraction import Extracted, NoText, Text, extract, has_text, read
-from podstead.features.search.extractor import MAX_BYTES_WITHOUT_PROCESS, TextExtractor
+from podstead.features.search.extractor import MAX_BYTES_WITHOUT_PROCESS, Extractor
 from podstead.storage.records import Metadata, ResourceKind, Version
 from tests.support.searched import Searched
 
@@ -405,11 +405,10 @@ def document(content_type: str, size_bytes: int, name: str = "x") -> Metadata:
 
 
 async def drawn_out(
-    content: bytes, content_type: str, name: str = "x", extractor: TextExtractor | None = None
+    content: bytes, content_type: str, name: str = "x", extractor: Extractor | None = None
 ) -> Extracted | None:
-    drawn = extractor or TextExtractor()
-    made = await drawn(document(content_type, len(content), name), Body(content))
-    return None if made is None else Extracted(made.terms, made.text, made.language)
+    drawn = extractor or Extractor()
+    return await drawn(document(content_type, len(content), name), Body(content))
 
 
 @pytest.mark.parametrize("name", SAMPLE_NAMES)
@@ -442,23 +441,21 @@ async def test_what_is_too_large_or_has_no_text_is_not_read() -> None:
         document("image/png", 10),
     ):
         body = Body(b"text")
-        assert await TextExtractor()(metadata, body) is None
+        assert await Extractor()(metadata, body) is None
         assert body.reads == 0
 
 
 async def test_a_process_that_takes_too_long_or_too_much_has_no_text() -> None:
     content = (SAMPLES / "reportlab.pdf").read_bytes()
     assert await drawn_out(content, PDF) is not None
-    assert await drawn_out(content, PDF, extractor=TextExtractor(time_limit_s=0)) is None
-    assert await drawn_out(content, PDF, extractor=TextExtractor(memory_mib=16)) is None
+    assert await drawn_out(content, PDF, extractor=Extractor(time_limit_s=0)) is None
+    assert await drawn_out(content, PDF, extractor=Extractor(memory_mib=16)) is None
 
 
 async def test_a_document_that_needs_more_memory_than_there_is_has_no_text() -> None:
     many = json.dumps([{}] * 3_000_000).encode()  # 64 bytes each
-    assert (
-        await drawn_out(many, "application/json", extractor=TextExtractor(memory_mib=256)) is None
-    )
-    few = await drawn_out(b'["a"]', "application/json", extractor=TextExtractor(memory_mib=256))
+    assert await drawn_out(many, "application/json", extractor=Extractor(memory_mib=256)) is None
+    few = await drawn_out(b'["a"]', "application/json", extractor=Extractor(memory_mib=256))
     assert few == Extracted("a", "a")
 
 

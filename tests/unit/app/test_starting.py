@@ -73,6 +73,8 @@ _OF_COMMANDS = {
     "podstead.storage.sqlite.inspection",
 }
 _OF_THE_RENDERER = {
+    "email",
+    "email.message",
     "podstead.features.previews.markdown",
     "podstead.features.previews.pictures",
     "podstead.features.previews.source",

@@ -12,13 +12,13 @@ from podstead.app.adapters.guarded_processes import GuardedProcesses
 from podstead.core.errors import PodsteadError
 from podstead.features.search.extraction import (
     MAX_BODY_BYTES,
+    Extracted,
     NoText,
     extract,
     has_text,
     media_type_of,
     needs_no_process,
 )
-from podstead.features.search.index import IndexedContent
 from podstead.storage.open_body import OpenBody, whole_body
 from podstead.storage.records import Metadata
 from podstead.web.pages.addresses import shown_name
@@ -29,7 +29,7 @@ PROCESSOR_S: Final = 20
 TIME_LIMIT_S: Final = 120
 
 
-class TextExtractor:
+class Extractor:
     """The extraction of one worker."""
 
     def __init__(
@@ -48,7 +48,7 @@ class TextExtractor:
             max_processes=2,
         )
 
-    async def __call__(self, metadata: Metadata, body: OpenBody) -> IndexedContent | None:
+    async def __call__(self, metadata: Metadata, body: OpenBody) -> Extracted | None:
         """What the index stores of a document; ``None`` if it has no text, is broken, encrypted or
         too large. Raises StorageError."""
         name = shown_name(metadata.path)
@@ -64,11 +64,11 @@ class TextExtractor:
                 made = await asyncio.to_thread(extract, metadata.content_type, name, content)
             except NoText:
                 return None
-            return IndexedContent(made.terms, made.text, made.language)
+            return made
         encoded = await self._processes.carry_out(
             "extract",
             {"content_type": metadata.content_type, "name": name},
             lambda: whole_body(body),
             requester="",
         )
-        return msgspec.json.decode(encoded, type=IndexedContent) if encoded else None
+        return msgspec.json.decode(encoded, type=Extracted) if encoded else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from podstead.features import WorkerFeature
 from podstead.features.search.endpoint import SearchEndpoint
-from podstead.features.search.extractor import TextExtractor
+from podstead.features.search.extractor import Extractor
 from podstead.features.search.finding import Finder
 from podstead.features.search.fts5 import INDEX_NAME, Fts5Index
 from podstead.features.search.index import Index
@@ -21,6 +21,15 @@ from podstead.web.routes import Endpoint, Route, plain_routes
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
+    from podstead.config import Settings
+    from podstead.storage.record_store import RecordStore
+
+
+def index_of(settings: Settings, records: RecordStore) -> Index:
+    """The index of a server with these settings and records."""
+    if settings.database is None:
+        return Fts5Index(settings.root / INDEX_NAME)
+    return PostgresqlIndex(records)
 
 
 class SearchInWorker(WorkerFeature):
@@ -28,12 +37,8 @@ class SearchInWorker(WorkerFeature):
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._index: Index = (
-            Fts5Index(services.settings.root / INDEX_NAME)
-            if services.settings.database is None
-            else PostgresqlIndex(services.records)
-        )
-        self.indexer = Indexer(self._index, services.store, TextExtractor())
+        self._index = index_of(services.settings, services.records)
+        self.indexer = Indexer(self._index, services.store, Extractor())
 
     @cached_property
     def _finder(self) -> Finder:
