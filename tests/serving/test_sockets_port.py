@@ -20,6 +20,7 @@ from podstead.app.process.sockets.listener import MAX_MESSAGE_BYTES
 from tests.support.client import Pod, create_pod
 from tests.support.features import LEFT_OUT
 from tests.support.listeners import MakeServer, sockets_port, still_open
+from tests.support.processes import becomes_readable
 from tests.support.server import DEADLINE_S, STUB_START, ServerProcess, running_server
 from tests.support.waiting import wait_until
 
@@ -263,7 +264,7 @@ def test_connections_beyond_the_limit_wait(make_server: MakeServer) -> None:
         [first, *_] = [others.enter_context(ports.opened()) for _ in range(8)]
         with ports.connect() as waiting:
             waiting.sendall(handshake())
-            assert select.select([waiting], [], [], 0.2)[0] == []
+            assert not becomes_readable(waiting, 0.2)
             first.close()
             assert read_head(waiting).startswith("HTTP/1.1 101 ")
     with contextlib.ExitStack() as others:

@@ -3,12 +3,12 @@
 import contextlib
 import http.client
 import os
-import select
 from pathlib import Path
 
 import pytest
 
 from tests.support.listeners import MakeServer
+from tests.support.processes import becomes_readable
 from tests.support.server import DEADLINE_S, ServerProcess
 
 pytestmark = pytest.mark.usefixtures("listener")
@@ -69,7 +69,6 @@ def wait_until_gone(pid: int) -> None:
     except ProcessLookupError:
         return
     try:
-        ended, _, _ = select.select([process], [], [], DEADLINE_S)
-        assert ended, f"worker {pid} outlives its server"
+        assert becomes_readable(process, DEADLINE_S), f"worker {pid} outlives its server"
     finally:
         os.close(process)

@@ -11,7 +11,6 @@ import contextlib
 import os
 import pwd
 import secrets
-import select
 import shutil
 import signal
 import subprocess
@@ -24,6 +23,7 @@ from typing import Final, TypeVar
 
 import psycopg
 
+from tests.support.processes import becomes_readable
 from tests.support.shared_server import SharedServer
 
 _DEBIAN = Path("/usr/lib/postgresql")
@@ -100,7 +100,7 @@ class PostgresServer:
                 open_processes.append(os.pidfd_open(process))
                 os.kill(process, signal.SIGKILL)
         for descriptor in open_processes:
-            select.select([descriptor], [], [])
+            becomes_readable(descriptor)
             os.close(descriptor)
         # Its number is in use until somebody has asked how it ended, so these would stop the next.
         (self._data / "postmaster.pid").unlink()

@@ -21,7 +21,7 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from podstead.features import LEFT_OUT_VARIABLE
 
@@ -32,6 +32,12 @@ REPOSITORY = Path(__file__).resolve().parent.parent.parent
 
 # An interpreter, the loader and the C library read these at their start and not later.
 _READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", LEFT_OUT_VARIABLE)
+
+
+class HasFileno(Protocol):
+    """A file, pipe or socket."""
+
+    def fileno(self) -> int: ...
 
 
 class ForkedProcess:
@@ -56,9 +62,7 @@ class ForkedProcess:
     def wait(self, timeout: float | None = None) -> int:
         """The exit code. Raises TimeoutExpired after so many seconds."""
         # At the end of the pipe, every thread that waits here wakes up, and one reads the number.
-        reported = select.poll()
-        reported.register(self._report, select.POLLIN)
-        if not reported.poll(None if timeout is None else timeout * 1000):
+        if not becomes_readable(self._report, timeout):
             raise subprocess.TimeoutExpired(["fork server"], timeout or 0)
         with self._lock:
             if self.returncode is None:
@@ -128,6 +132,15 @@ def run_process(
             process.kill()
         texts = [_text(file) for file in (output, errors)]
     return subprocess.CompletedProcess(command, code, *texts)
+
+
+def becomes_readable(file: int | HasFileno, timeout_s: float | None = None) -> bool:
+    """Wait until there is something to read, or the end, for so many seconds. The number of the
+    descriptor may be larger than ``select`` takes, since clients of other tests keep connections
+    for a while."""
+    readable = select.poll()
+    readable.register(file, select.POLLIN)
+    return bool(readable.poll(None if timeout_s is None else timeout_s * 1000))
 
 
 def clean_environment() -> dict[str, str]:

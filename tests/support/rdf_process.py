@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, N_QUADS, RDF_TYPES, TURTLE
 from podstead.rdf.codecs import NotExpressible, RdfLimits, parse, serialize
+from tests.support.processes import becomes_readable
 from tests.support.server import DEADLINE_S
 
 BASE = "http://example.org/folder/document"
@@ -49,7 +49,7 @@ class RdfProcess:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps(document).encode() + b"\n")
-        ready, _, _ = select.select([process.stdout], [], [], DEADLINE_S)
+        ready = becomes_readable(process.stdout, DEADLINE_S)
         line = process.stdout.readline() if ready else b""
         if line:
             return line.decode().strip()

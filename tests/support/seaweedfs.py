@@ -9,7 +9,6 @@ import json
 import os
 import re
 import secrets
-import select
 import signal
 import socket
 import subprocess
@@ -21,6 +20,7 @@ from typing import Final
 import obstore
 from obstore.store import S3Store
 
+from tests.support.processes import becomes_readable
 from tests.support.shared_server import SharedServer
 
 ACCESS_KEY: Final = "podstead"
@@ -155,7 +155,7 @@ class S3Server:
         with contextlib.suppress(ProcessLookupError, FileNotFoundError):
             ended = os.pidfd_open(self.process_id)
             os.kill(self.process_id, signal.SIGKILL)
-            select.select([ended], [], [])
+            becomes_readable(ended)
             os.close(ended)
         self._noted_process.unlink(missing_ok=True)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import select
 import socket
 import struct
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from tests.support.processes import becomes_readable
 from tests.support.server import DEADLINE_S, ServerProcess
 
 _STATUS_LINE = re.compile(rb"HTTP/1\.1 ([1-5][0-9][0-9]) [^\r\n]*\r\n\Z")
@@ -69,7 +69,7 @@ class Wire:
     def drip(self, piece: bytes, *, every_s: float) -> None:
         """Send a piece now and then, until the server has something to say, or hangs up."""
         with contextlib.suppress(*_GONE):
-            while not select.select([self._socket], [], [], every_s)[0]:
+            while not becomes_readable(self._socket, every_s):
                 self._socket.sendall(piece)
 
     def end_sending(self) -> None:

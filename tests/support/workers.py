@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import select
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.support.client import Client
+from tests.support.processes import becomes_readable
 from tests.support.server import DEADLINE_S, ServerProcess
 
 PROC = Path("/proc")
@@ -57,8 +57,7 @@ def kill_everything(server: ServerProcess, order: random.Random) -> None:
                 signal.pidfd_send_signal(process, signal.SIGKILL)
         server.wait()
         for process in processes:
-            ended, _, _ = select.select([process], [], [], DEADLINE_S)
-            assert ended, "a process outlives its SIGKILL"
+            assert becomes_readable(process, DEADLINE_S), "a process outlives its SIGKILL"
 
 
 def worker_of(server: ServerProcess, client: Client) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import pytest
 
 from tests.conftest import pytest_runtest_setup
 from tests.support import node
-from tests.support.processes import REPOSITORY
+from tests.support.processes import REPOSITORY, becomes_readable
 from tests.support.server import DEADLINE_S
 
 
@@ -159,7 +158,7 @@ def test_it_ends_with_its_last_user_even_if_that_is_killed(
         first.wait()
         signal.pidfd_send_signal(ended, 0)  # it is still there
         second.send_signal(signal.SIGKILL)
-    assert select.select([ended], [], [], DEADLINE_S)[0]
+    assert becomes_readable(ended, DEADLINE_S)
     os.close(ended)
 
 
