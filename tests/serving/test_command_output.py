@@ -131,6 +131,8 @@ def ask_about_pods(ask: Asked) -> None:
     ask("pod export", "robert", str(ask.folder / "robert.zip"))
     ask("pod import", str(ask.folder / "robert.zip"), "--as", "carol")
     ask("pod delete", "robert", "--yes")
+    if "search" not in LEFT_OUT:
+        assert ask("search rebuild")["indexed"] > 0
     if "history" not in LEFT_OUT:
         assert ask("purge", f"{ask.server.base_url}/carol/inbox/")["removed"] == 0
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.database_proxy import DatabaseProxy, of_requests, running_database_proxy
+from tests.support.features import LEFT_OUT
 from tests.support.postgresql import new_database
 from tests.support.server import Answer, ServerProcess
 
@@ -74,7 +75,9 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counted]:
             running_database_proxy(stack.enter_context(new_database()))
         )
         folder = tmp_path_factory.mktemp("node")
-        options = ("--workers", "1", "--base-url", BASE, "--admin-listen", "off")
+        options: tuple[str, ...] = ("--workers", "1", "--base-url", BASE, "--admin-listen", "off")
+        if "search" not in LEFT_OUT:  # which asks the database in the background
+            options += ("--no-search",)
         node = Node(folder / "root", options=options, environment={"PODSTEAD_DATABASE": url})
         stack.callback(node.close)
         node.start()

@@ -28,8 +28,10 @@ from podstead.features.search.analysis import matches, parse_question
 from podstead.features.search.extraction import Extracted, NoText, Text, extract, has_text, read
 from podstead.features.search.extractor import MAX_BYTES_WITHOUT_PROCESS, Extractor
 from podstead.storage.records import Metadata, ResourceKind, Version
+from tests.support.searched import Searched
 
 SAMPLES = Path(__file__).parent / "samples"
+SAMPLE_NAMES = sorted(file.name for file in SAMPLES.iterdir())
 OFFICE = "application/vnd.openxmlformats-officedocument."
 DOCX = OFFICE + "wordprocessingml.document"
 XLSX = OFFICE + "spreadsheetml.sheet"
@@ -183,6 +185,23 @@ def test_other_documents_have_no_text(content_type: str, name: str) -> None:
         read(content_type, name, b"text")
 
 
+async def test_files_that_other_programs_wrote_are_found(searched: Searched) -> None:
+    alice = searched.server.alice
+    for name in SAMPLE_NAMES:
+        content_type = extraction.media_type_of("application/octet-stream", name)
+        answer = await alice.put(f"/alice/{name}", (SAMPLES / name).read_bytes(), content_type)
+        assert answer.status == 201
+    card = '<#a> <http://p.example/b> "Zwei Häuser in Zürich"@de .'
+    assert (await alice.put("/alice/card", card, "text/turtle")).status == 201
+    await searched.catch_up()
+    expected = {"/alice/chromium.pdf", "/alice/card", "/alice/text.odt"}
+    assert set(await searched.paths(alice, "haus")) == expected
+    assert set(await searched.paths(alice, "hausern -zurich")) == {"/alice/text.odt"}
+    assert await searched.paths(alice, '"a printed title" house') == ["/alice/reportlab.pdf"]
+    assert set(await searched.paths(alice, "東")) == {"/alice/sheet.xlsx", "/alice/word.docx"}
+    assert await searched.paths(searched.server.bob, "haus") == []
+
+
 # --- what is made to do harm -------------------------------------------------------------------
 
 
@@ -324,9 +343,6 @@ def test_a_text_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1_000 < len(text_of(docx(body), DOCX)) < 100_000
     monkeypatch.setattr(extraction, "PDF_PROCESSOR_S", -1)
     assert text_of((SAMPLES / "reportlab.pdf").read_bytes(), PDF).endswith("Zürich")
-
-
-SAMPLE_NAMES = sorted(file.name for file in SAMPLES.iterdir())
 
 
 @given(st.sampled_from(SAMPLE_NAMES), st.randoms(use_true_random=False), st.integers(1, 20))

@@ -73,11 +73,14 @@ _OF_COMMANDS = {
     "podstead.storage.sqlite.inspection",
 }
 _OF_THE_RENDERER = {
+    "email",
+    "email.message",
     "podstead.features.previews.markdown",
     "podstead.features.previews.pictures",
     "podstead.features.previews.source",
+    "pypdf",
 }
-"""What the process that renders previews loads, which is started anew for each of them."""
+"""What the processes that render previews and read documents load, one for each of these."""
 
 
 DATABASE = "postgresql://podstead@db.example/podstead"

@@ -34,6 +34,7 @@ class SearchFeature(Feature):
     """On unless the operator switches it off."""
 
     settings = SearchSettings
+    commands = {"search": f"{__name__}.command:search"}
     templates = __name__
     schema = SCHEMA
 

@@ -460,10 +460,11 @@ def _read_pdf(content: bytes, _charset: str | None) -> Text:
         raise NoText
     found = [] if reader.metadata is None else [str(reader.metadata.title or "")]
     characters = 0
+    end_s = time.process_time() + PDF_PROCESSOR_S
     for number in range(min(len(reader.pages), MAX_PDF_PAGES)):
         found.append(_page_text(reader, number))
         characters += len(found[-1])
-        if characters > MAX_TEXT_CHARACTERS or time.process_time() > PDF_PROCESSOR_S:
+        if characters > MAX_TEXT_CHARACTERS or time.process_time() > end_s:
             break
     language = str(reader.root_object.get("/Lang") or "")
     return Text(_joined(map(_tidy, found)), language or None)

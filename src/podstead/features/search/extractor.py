@@ -61,13 +61,14 @@ class Extractor:
         if metadata.size_bytes <= MAX_BYTES_WITHOUT_PROCESS and needs_no_process(media_type):
             content = await whole_body(body)
             try:
-                return await asyncio.to_thread(extract, metadata.content_type, name, content)
+                made = await asyncio.to_thread(extract, metadata.content_type, name, content)
             except NoText:
                 return None
-        made = await self._processes.carry_out(
+            return made
+        encoded = await self._processes.carry_out(
             "extract",
             {"content_type": metadata.content_type, "name": name},
             lambda: whole_body(body),
             requester="",
         )
-        return msgspec.json.decode(made, type=Extracted) if made else None
+        return msgspec.json.decode(encoded, type=Extracted) if encoded else None

@@ -20,7 +20,8 @@ from typing import Final
 from podstead.core.identifiers import ResourcePath, acl_of
 from podstead.core.identity import Identity
 from podstead.features.search.analysis import Question, parse_question, snippet
-from podstead.features.search.index import Candidate, Index, IndexedContent, IndexQuery
+from podstead.features.search.extraction import Extracted
+from podstead.features.search.index import Candidate, Index, IndexQuery
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.storage.protocol import Snapshot, Store
 from podstead.wac.effective import acl_paths, paths_to_read
@@ -112,7 +113,7 @@ class Finder:
             await asyncio.sleep(0)  # lets other requests go on
         else:
             is_complete = False
-        contents: Mapping[ResourcePath, IndexedContent] = {}
+        contents: Mapping[ResourcePath, Extracted] = {}
         if not newest and question.wanted:
             contents = await self.index.contents(each.path for each in found)
             found.sort(key=lambda each: _rank(each, contents.get(each.path), question))
@@ -204,7 +205,7 @@ def replace_offset(selection: IndexQuery, offset: int) -> IndexQuery:
 
 
 def _rank(
-    candidate: Candidate, content: IndexedContent | None, question: Question
+    candidate: Candidate, content: Extracted | None, question: Question
 ) -> tuple[bool, float, int, str]:
     share = 0.0
     if content is not None and content.terms:
@@ -218,7 +219,7 @@ def _rank(
     return not candidate.in_name, -share, -candidate.modified_ms, candidate.path
 
 
-def _hit(candidate: Candidate, content: IndexedContent | None, question: Question) -> Hit:
+def _hit(candidate: Candidate, content: Extracted | None, question: Question) -> Hit:
     excerpt: Sequence[tuple[str, bool]] = ()
     if content is not None and content.text:
         excerpt = snippet(question, content.text, content.language)

@@ -20,10 +20,10 @@ import apsw
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features.search.analysis import Clause, Question
+from podstead.features.search.extraction import Extracted
 from podstead.features.search.index import (
     COLUMNS,
     Candidate,
-    IndexedContent,
     IndexedDocument,
     IndexQuery,
     IndexStep,
@@ -109,9 +109,26 @@ class Fts5Index:
             for table in _TABLES:
                 delete = "INSERT INTO words (words) VALUES ('delete-all')"
                 connection.execute(delete if table == "words" else f"DELETE FROM {table}")  # noqa: S608
-            _put_position(connection, position)
+            values = (position.sequence, position.version, position.cursor)
+            connection.execute("INSERT INTO position VALUES (1, ?, ?, ?)", values)
 
         await self._writer.run(clear, writes=True)
+
+    async def forget(self) -> None:
+        def drop(connection: apsw.Connection) -> None:
+            connection.execute("DELETE FROM position")
+
+        await self._writer.run(drop, writes=True)
+
+    async def size(self) -> int:
+        try:
+            rows = await self._reader.run(
+                lambda connection: _fetch(connection, "SELECT count(*) FROM documents")
+            )
+        except FileNotFoundError:
+            return 0
+        number: int = rows[0][0]
+        return number
 
     async def apply(self, step: IndexStep) -> None:
         await self._writer.run(lambda connection: _apply(connection, step), writes=True)
@@ -135,16 +152,14 @@ class Fts5Index:
         )
         return [language for (language,) in rows]
 
-    async def contents(
-        self, paths: Iterable[ResourcePath]
-    ) -> Mapping[ResourcePath, IndexedContent]:
+    async def contents(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, Extracted]:
         wanted = list(paths)
         select = (
             "SELECT path, terms, text, language FROM documents JOIN contents USING (number)"  # noqa: S608
             f" WHERE path IN ({marks(wanted)})"
         )
         rows = await self._reader.run(lambda connection: _fetch(connection, select, wanted))
-        return {ResourcePath(path): IndexedContent(*rest) for path, *rest in rows}
+        return {ResourcePath(path): Extracted(*rest) for path, *rest in rows}
 
     async def close(self) -> None:
         await self._reader.close()
@@ -258,13 +273,6 @@ def _position(connection: apsw.Connection) -> Position | None:
     return None if row is None else Position(*row)
 
 
-def _put_position(connection: apsw.Connection, position: Position) -> None:
-    connection.execute(
-        "INSERT OR REPLACE INTO position VALUES (1, ?, ?, ?)",
-        (position.sequence, position.version, position.cursor),
-    )
-
-
 def _apply(connection: apsw.Connection, step: IndexStep) -> None:
     for subject, (of_members, own) in step.ruled.items():
         _follow_rules(connection, subject, of_members, own)
@@ -275,7 +283,11 @@ def _apply(connection: apsw.Connection, step: IndexStep) -> None:
     connection.executemany(
         "INSERT OR IGNORE INTO languages VALUES (?)", [(each,) for each in step.languages]
     )
-    _put_position(connection, step.position)
+    position = step.position
+    connection.execute(  # there is no row if it is to be built anew
+        "UPDATE position SET sequence = ?, version = ?, cursor = ?",
+        (position.sequence, position.version, position.cursor),
+    )
 
 
 def _drop(connection: apsw.Connection, path: ResourcePath) -> None:

@@ -23,6 +23,7 @@ from podstead.core.identifiers import (
 )
 from podstead.core.value import Value
 from podstead.features.search.analysis import Question
+from podstead.features.search.extraction import Extracted
 from podstead.storage.protocol import Snapshot
 from podstead.storage.schema import Row
 from podstead.storage.tables import end_of
@@ -92,14 +93,6 @@ class Candidate(Value):
     in_name: bool
 
 
-class IndexedContent(Value):
-    """What the index has of the content of a document."""
-
-    terms: str
-    text: str
-    language: str | None
-
-
 class IndexQuery(Value):
     """What to look for: below which container, with one of which rules (``None`` for any), and how
     many, after how many."""
@@ -124,6 +117,12 @@ class Index(Protocol):
     async def begin(self, position: Position) -> None:
         """Remove everything, and begin to build it."""
 
+    async def forget(self) -> None:
+        """Have it built anew by whoever holds it, which may be another process."""
+
+    async def size(self) -> int:
+        """How many documents and containers it has."""
+
     async def apply(self, step: IndexStep) -> None:
         """Make a change with its position, or none."""
 
@@ -136,9 +135,7 @@ class Index(Protocol):
     async def languages(self) -> Sequence[str]:
         """The languages of all documents that were ever put, with stems."""
 
-    async def contents(
-        self, paths: Iterable[ResourcePath]
-    ) -> Mapping[ResourcePath, IndexedContent]:
+    async def contents(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, Extracted]:
         """The content of some candidates."""
 
     async def close(self) -> None:

@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import (
@@ -25,17 +25,16 @@ from podstead.core.identifiers import (
 )
 from podstead.core.media_types import essence
 from podstead.features.search.analysis import index_text, languages_of, terms
+from podstead.features.search.extractor import Extractor
 from podstead.features.search.index import (
     FOLDER,
     Index,
-    IndexedContent,
     IndexedDocument,
     IndexStep,
     Position,
     rule_of,
     rule_of_members,
 )
-from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import Snapshot, Store
 from podstead.storage.records import Metadata
 from podstead.wac.effective import acl_paths
@@ -44,17 +43,12 @@ from podstead.web.pages.addresses import shown_name
 logger = logging.getLogger("podstead.search")
 
 LOOK_S: Final = 0.5
+LOOKS_PER_CHECK: Final = 4
+"""How often it looks whether somebody has the index built anew."""
 ROWS: Final = 64
 """How many rows of the log, or resources, make one step."""
 STEP_CHARACTERS: Final = 4_000_000
 """A step ends after so much text, at the latest."""
-
-
-class Extractor(Protocol):
-    """Draws the text out of documents."""
-
-    async def __call__(self, metadata: Metadata, body: OpenBody) -> IndexedContent | None:
-        """``None`` if there is none, or it cannot be drawn out. Raises StorageError."""
 
 
 @dataclass(slots=True)
@@ -89,10 +83,14 @@ class Indexer:
             self._task = None
 
     async def _run(self) -> None:
+        looks = 0
         while True:
             await asyncio.sleep(LOOK_S)
+            looks += 1
             try:
                 mark = self._store.data_version()
+                if looks % LOOKS_PER_CHECK == 0 and await self._index.position() is None:
+                    self._mark = None  # removed
                 if (mark is None or mark != self._mark) and await self._index.hold():
                     await self.catch_up()
                     self._mark = mark

@@ -12,10 +12,10 @@ from typing import Final
 
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features.search.analysis import Clause
+from podstead.features.search.extraction import Extracted
 from podstead.features.search.index import (
     COLUMNS,
     Candidate,
-    IndexedContent,
     IndexedDocument,
     IndexQuery,
     IndexStep,
@@ -76,6 +76,14 @@ class PostgresqlIndex:
             while rows := await self._store.fetch(select, BATCH):
                 await self._records.commit([DropRow(table, row) for row in rows])
         await self._records.commit([_put_position(position)])
+
+    async def forget(self) -> None:
+        await self._records.commit([DropRow(POSITION, (1,))])
+
+    async def size(self) -> int:
+        rows = await self._store.fetch(f"SELECT count(*) FROM {DOCUMENTS.name}")  # noqa: S608
+        number: int = rows[0][0]
+        return number
 
     async def apply(self, step: IndexStep) -> None:
         for subject, (of_members, own) in step.ruled.items():
@@ -154,9 +162,7 @@ class PostgresqlIndex:
     async def languages(self) -> Sequence[str]:
         return [language for (language,) in await self._store.fetch(LANGUAGES.select())]
 
-    async def contents(
-        self, paths: Iterable[ResourcePath]
-    ) -> Mapping[ResourcePath, IndexedContent]:
+    async def contents(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, Extracted]:
         wanted = list(paths)
         if not wanted:
             return {}
@@ -165,7 +171,7 @@ class PostgresqlIndex:
             f" WHERE path IN ({marks(wanted)})"
         )
         rows = await self._store.fetch(select, *wanted)
-        return {ResourcePath(path): IndexedContent(*rest) for path, *rest in rows}
+        return {ResourcePath(path): Extracted(*rest) for path, *rest in rows}
 
     async def close(self) -> None:
         if self._lease.lasts_for(0):

@@ -7,30 +7,29 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from podstead.features import WorkerFeature
-from podstead.features.search.analysis import index_text, terms
 from podstead.features.search.endpoint import SearchEndpoint
+from podstead.features.search.extractor import Extractor
 from podstead.features.search.finding import Finder
 from podstead.features.search.fts5 import INDEX_NAME, Fts5Index
-from podstead.features.search.index import Index, IndexedContent
+from podstead.features.search.index import Index
 from podstead.features.search.indexer import Indexer
 from podstead.features.search.page import ResultsPage
 from podstead.features.search.postgresql import PostgresqlIndex
-from podstead.storage.open_body import OpenBody, whole_body
-from podstead.storage.records import Metadata
 from podstead.web.files.search import SearchResults
 from podstead.web.forms import FORM_TYPE
 from podstead.web.routes import Endpoint, Route, plain_routes
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
+    from podstead.config import Settings
+    from podstead.storage.record_store import RecordStore
 
 
-async def extract(metadata: Metadata, body: OpenBody) -> IndexedContent | None:
-    """The text of a small text."""
-    if not metadata.content_type.startswith("text/") or metadata.size_bytes > 1_000_000:
-        return None
-    text = (await whole_body(body)).decode("utf-8", "replace")
-    return IndexedContent(index_text(terms(text)), text[:20_000], None)
+def index_of(settings: Settings, records: RecordStore) -> Index:
+    """The index of a server with these settings and records."""
+    if settings.database is None:
+        return Fts5Index(settings.root / INDEX_NAME)
+    return PostgresqlIndex(records)
 
 
 class SearchInWorker(WorkerFeature):
@@ -38,12 +37,8 @@ class SearchInWorker(WorkerFeature):
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._index: Index = (
-            Fts5Index(services.settings.root / INDEX_NAME)
-            if services.settings.database is None
-            else PostgresqlIndex(services.records)
-        )
-        self.indexer = Indexer(self._index, services.store, extract)
+        self._index = index_of(services.settings, services.records)
+        self.indexer = Indexer(self._index, services.store, Extractor())
 
     @cached_property
     def _finder(self) -> Finder:
