@@ -27,6 +27,7 @@ SPARQL_QUERY: Final = "application/sparql-query"
 MAX_QUERY_CHARS: Final = 64 * 1024
 MAX_DEPTH: Final = 64
 """How deeply the brackets of a query may be nested: the library calls itself for each level."""
+MAX_CLAUSES: Final = 100
 
 _RESULTS: Final = MappingProxyType(
     {
@@ -70,17 +71,29 @@ class QueryForm(Enum):
         return RESULT_TYPES if self in (QueryForm.SELECT, QueryForm.ASK) else GRAPH_TYPES
 
 
+class DatasetClause(msgspec.Struct, frozen=True):
+    """FROM or FROM NAMED: the name of the graph as written, and where the clause is."""
+
+    name: str
+    is_named: bool
+    start: int
+    end: int
+
+
 class SparqlQuery(msgspec.Struct, frozen=True):
     """A query, and the graphs that it is about: ``None`` for all documents.
 
-    ``base_iri`` is what relative IRIs are resolved against.
+    ``base_iri`` is what relative IRIs are resolved against. Without graphs of the request, those of
+    ``clauses`` count, whose names the ``prologue`` explains.
     """
 
     text: str
     base_iri: str
     form: QueryForm
-    default_graphs: tuple[str, ...] | None = None
-    named_graphs: tuple[str, ...] | None = None
+    prologue: str = ""
+    clauses: tuple[DatasetClause, ...] = ()
+    default_graphs: tuple[str, ...] = ()
+    named_graphs: tuple[str, ...] = ()
 
 
 _Names = list[Any] | None
@@ -113,28 +126,21 @@ def parse_query(
         except ValueError as error:
             raise BadRequest("The names of graphs are absolute IRIs") from error
     form, start, clauses = _scanned(text)
-    own = _resolved(text[:start], clauses, base_iri)
-    text = _without(text, clauses)
-    if default_graphs or named_graphs:
-        return SparqlQuery(text, base_iri, form, tuple(default_graphs), tuple(named_graphs))
-    if own is None:
-        return SparqlQuery(text, base_iri, form)
-    return SparqlQuery(text, base_iri, form, *own)
+    return SparqlQuery(
+        _without(text, clauses),
+        base_iri,
+        form,
+        text[:start],
+        tuple(clauses),
+        tuple(default_graphs),
+        tuple(named_graphs),
+    )
 
 
-class _Clause(msgspec.Struct, frozen=True):
-    """FROM or FROM NAMED: the name of the graph as written, and where the clause is."""
-
-    name: str
-    is_named: bool
-    start: int
-    end: int
-
-
-def _scanned(text: str) -> tuple[QueryForm, int, Sequence[_Clause]]:
+def _scanned(text: str) -> tuple[QueryForm, int, Sequence[DatasetClause]]:
     """The form of the query, where its prologue ends, and its clauses about the dataset."""
     form, start = None, 0
-    clauses: list[_Clause] = []
+    clauses: list[DatasetClause] = []
     pending: list[Token] = []
     for token in _checked_tokens(text):
         word = token.text.upper() if token.kind is TokenKind.WORD else ""
@@ -145,7 +151,9 @@ def _scanned(text: str) -> tuple[QueryForm, int, Sequence[_Clause]]:
         elif pending:
             if token.kind in (TokenKind.IRI, TokenKind.NAME):
                 is_named = len(pending) > 1
-                clauses.append(_Clause(token.text, is_named, pending[0].start, token.end))
+                if len(clauses) >= MAX_CLAUSES:
+                    raise BadRequest(f"A query has at most {MAX_CLAUSES} FROM clauses")
+                clauses.append(DatasetClause(token.text, is_named, pending[0].start, token.end))
             pending = []
     if form is None:
         raise MalformedRdf(SPARQL_QUERY, "it is neither SELECT, ASK, CONSTRUCT nor DESCRIBE")
@@ -166,35 +174,33 @@ def _checked_tokens(text: str) -> Iterator[Token]:
         yield token
 
 
-def _resolved(
-    prologue: str, clauses: Sequence[_Clause], base_iri: str
-) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The default and named graphs that clauses name, with the prefixes of the prologue."""
-    if not clauses:
+def _resolved(query: SparqlQuery) -> tuple[list[Iri], list[Iri]] | None:
+    """The default and the named graphs of a query; ``None`` for all documents."""
+    if query.default_graphs or query.named_graphs:
+        return [Iri(each) for each in query.default_graphs], [
+            Iri(each) for each in query.named_graphs
+        ]
+    if not query.clauses:
         return None
-    rows = " ".join(f"({number} {each.name})" for number, each in enumerate(clauses))
-    found = _solutions(Store(), f"{prologue} SELECT * {{ VALUES (?n ?g) {{ {rows} }} }}", base_iri)
-    graphs = {int(row["n"].value): row["g"].value for row in found}
-    named = [each.is_named for each in clauses]
-    return (
-        tuple(graphs[number] for number, is_named in enumerate(named) if not is_named),
-        tuple(graphs[number] for number, is_named in enumerate(named) if is_named),
-    )
+    rows = " ".join(f"({number} {each.name})" for number, each in enumerate(query.clauses))
+    text = f"{query.prologue} SELECT * {{ VALUES (?number ?graph) {{ {rows} }} }}"
+    try:
+        found: Any = Store().query(text, base_iri=query.base_iri)
+    except SyntaxError as error:
+        raise _malformed(error) from error
+    graphs = {int(row["number"].value): row["graph"] for row in found}
+    chosen: tuple[list[Iri], list[Iri]] = [], []
+    for number, each in enumerate(query.clauses):
+        chosen[each.is_named].append(graphs[number])
+    return chosen
 
 
-def _without(text: str, clauses: Sequence[_Clause]) -> str:
+def _without(text: str, clauses: Sequence[DatasetClause]) -> str:
     """The text with blanks for the clauses, so that positions in it stay the same."""
     for each in clauses:
         blank = "".join(" " if char != "\n" else char for char in text[each.start : each.end])
         text = text[: each.start] + blank + text[each.end :]
     return text
-
-
-def _solutions(store: Store, text: str, base_iri: str) -> pyoxigraph.QuerySolutions:
-    try:
-        return store.query(text, base_iri=base_iri)  # type: ignore[return-value]
-    except SyntaxError as error:
-        raise _malformed(error) from error
 
 
 def _malformed(error: SyntaxError) -> MalformedRdf:
@@ -244,14 +250,16 @@ class QueryStore:
             else:
                 result.serialize(output, _RESULTS[media_type])  # type: ignore[arg-type]
         except (ValueError, OSError) as error:  # also of SERVICE, had it not been refused
-            raise Unprocessable(f"There is no result as {media_type}: {error}") from error
+            raise Unprocessable(
+                f"There is no result as {media_type}: {str(error)[:300]}"
+            ) from error
 
     def _chosen(self, query: SparqlQuery) -> tuple[Store, _Names, _Names]:
         """A store, and the graphs in it that the query is about; ``None`` for all."""
-        if query.default_graphs is None or query.named_graphs is None:
+        resolved = _resolved(query)
+        if resolved is None:
             return self._store, None, None
-        default = [Iri(each) for each in dict.fromkeys(query.default_graphs)]
-        named = [Iri(each) for each in dict.fromkeys(query.named_graphs)]
+        default, named = (list(dict.fromkeys(each)) for each in resolved)
         if len(default) <= 1:
             return self._store, default, named
         # The library would find a statement once for each graph of the default graph that has it.

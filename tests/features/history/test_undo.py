@@ -5,16 +5,32 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from podstead.features.history import past
+from podstead.app.services import Services
+from podstead.config import Settings
+from podstead.core.errors import StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.features.history import keeping, past
 from podstead.features.history import undo as undo_module
+from podstead.features.history.keeping import (
+    CREATIONS,
+    DAY_MS,
+    Choice,
+    CreationLog,
+    Retention,
+    Retentions,
+)
 from podstead.features.history.undo import Actor
 from podstead.storage.former_states import FormerState
+from podstead.storage.protocol import Store
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import InlineBody, Put, ResourceKind, Version, Write
 from tests.features.history.test_keeping import state
-from tests.support.application import Server, Start
+from tests.support.application import Server, Start, acl_turtle
 from tests.support.asgi import Client
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
 from tests.support.pod_pages import sign_in_by_token
+from tests.support.rdf import TURTLE
 
 FOLDER = "/alice/private/"
 SINCE = "2000-01-01"
@@ -70,6 +86,7 @@ async def test_the_changes_of_a_person_are_shown_and_undone(
     assert page.text.count("The version before is restored") == 1
     assert page.text.count("Restored from the trash") == 2
     assert page.text.count("Left: somebody has changed it since") == 1
+    assert page.text.count("Moved to the trash") == 1
     assert (await contents(server))["a"] == "worse"
     page = await browser.send(page, "/.pages/undo/changes")
     assert "could not be undone" in page.text
@@ -79,7 +96,7 @@ async def test_the_changes_of_a_person_are_shown_and_undone(
         "c": "good",
         "d": "good",
         "e": "good",
-        "new": "by Bob",
+        "new": "",
     }
     # Undoing is an ordinary write: once more, there is nothing left to undo but the conflict.
     page = await browser.get(f"/.pages/undo?{query}")
@@ -210,3 +227,108 @@ async def test_one_list_has_so_many_changes(
 
 def _ended_by(agent: str, client: str | None) -> FormerState:
     return replace(state("/alice/a", 5), agent=agent, client=client)
+
+
+async def show(server: Server, browser: Browser) -> str:
+    who = f"{server.bob_web_id} ".replace("#", "%23")
+    return (await browser.get(f"/.pages/undo?pod=alice&who={who}&since={SINCE}")).text
+
+
+async def deleted(server: Server) -> set[str]:
+    items = (await server.alice.get("/.history/trash/alice/")).json()["items"]
+    return {each["resource"].partition(FOLDER)[2] for each in items}
+
+
+async def test_what_was_created_goes_to_the_trash_unless_somebody_has_changed_it(
+    server: Server, clock: FakeClock
+) -> None:
+    for name in ("x/y/1", "x/y/2", "new", "changed", "again", "gone", "z/1"):
+        await put(server.bob, name, "by Bob")
+    clock.advance(5)
+    await put(server.bob, "again", "by Bob, once more")
+    await put(server.alice, "changed", "by Alice")
+    await put(server.alice, "z/2", "by Alice")
+    assert (await server.bob.delete(f"{FOLDER}gone")).status in {200, 204, 205}
+    browser = await sign_in_by_token(server, server.alice)
+    shown = await show(server, browser)
+    assert shown.count("Moved to the trash") == 7  # x/, x/y/, both in it, new, again, z/1
+    assert shown.count("Left: somebody has changed it since") == 2  # changed, z/
+    assert "The version before is restored" not in shown
+    assert "could not be undone" in await undo(server, browser)
+    assert await deleted(server) == {"x/", "x/y/", "x/y/1", "x/y/2", "new", "again", "gone", "z/1"}
+    assert (await server.alice.get(f"{FOLDER}changed")).text == "by Alice"
+    assert (await server.alice.get(f"{FOLDER}z/2")).text == "by Alice"
+    assert (await server.alice.get(f"{FOLDER}x/")).status == 404
+    assert set((await contents(server)).values()) == {"good", ""}
+    # What is restored was created by whoever has restored it.
+    items = (await server.alice.get("/.history/trash/alice/")).json()["items"]
+    [item] = [each["id"] for each in items if each["resource"].endswith("/new")]
+    address = item.removeprefix("http://localhost:3000")
+    assert (await server.alice.request("POST", address)).status == 201
+    assert "Moved to the trash" not in await show(server, browser)
+
+
+async def test_rules_that_were_created_are_deleted(server: Server, clock: FakeClock) -> None:
+    bob, public = f"acl:agent <{server.bob_web_id}>", ("acl:agentClass foaf:Agent", "+Read")
+    rules = await server.put_acl(FOLDER, (bob, "+Read +Write +Control"))
+    assert rules.status in {200, 204, 205}
+    acl = acl_turtle(f"{FOLDER}a", (bob, "Read Write Control"), public)
+    for name in ("a", "new"):
+        await put(server.bob, name, "good")
+        answer = await server.bob.put(
+            f"{FOLDER}{name}.acl", acl.replace("/a>", f"/{name}>"), TURTLE
+        )
+        assert answer.status == 201, answer.text
+    # Rules that somebody else has made for what was created count as a change of it.
+    await put(server.bob, "other", "by Bob")
+    assert (await server.put_acl(f"{FOLDER}other", (bob, "Read"))).status == 201
+    assert (await server.public.get(f"{FOLDER}a")).status == 200
+    browser = await sign_in_by_token(server, server.alice)
+    assert "could not be undone" in await undo(server, browser)
+    assert (await server.public.get(f"{FOLDER}a")).status == 401
+    assert (await server.alice.get(f"{FOLDER}a.acl")).status == 404
+    assert await deleted(server) == {"new"}
+    assert (await server.alice.get(f"{FOLDER}other")).status == 200
+
+
+async def test_creations_are_stored_in_batches_and_what_is_moved_is_none(
+    clock: FakeClock, store: Store, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = Services(settings, clock)
+    services.store = store
+    retentions = Retentions(services.records, Retention(DAY_MS, DAY_MS))
+    log = CreationLog(services.records, retentions)
+    root = ResourcePath("/alice/")
+
+    def write(name: str, version: str, *deletes: str) -> Write:
+        path = ResourcePath(f"/alice/{name}")
+        put = Put(path, ResourceKind.DOCUMENT, "text/plain", InlineBody(b""), creates=True)
+        gone = tuple(map(ResourcePath, deletes))
+        return Write(Version(version), clock.now_ms(), puts=(put,), deletes=gone)
+
+    monkeypatch.setattr(keeping, "CREATIONS_OF_BATCH", 2)
+    for number in range(5):
+        log.committed(None, write(str(number), f"v{number}"))
+    log.committed(None, write("moved", "v", "/alice/source"))
+    commit = RecordStore.commit
+    with pytest.MonkeyPatch.context() as patch:
+
+        async def fail(*given: object, **more: object) -> None:
+            raise StorageError("killed")
+
+        patch.setattr(RecordStore, "commit", fail)
+        with pytest.raises(StorageError):
+            await log.store()
+    assert RecordStore.commit is commit
+    assert set(await log.of(root)) == {f"/alice/{number}" for number in range(5)}
+    assert len(await CREATIONS.page(store, now_ms=clock.now_ms())) == 3
+    log.committed(None, write("0", "w"))
+    clock.advance(1)
+    assert (await log.of(root))[ResourcePath("/alice/0")].version == "w"
+    assert await log.of(ResourcePath("/bob/")) == {}
+    clock.advance(24 * 3600)
+    assert await log.of(root) == {}
+    # Where nothing stays in the trash, nothing is recorded.
+    await retentions.choose(root, Choice(0, 1))
+    log.committed(None, write("0", "w"))
+    assert await log.of(root) == {}

@@ -112,7 +112,9 @@ async def test_the_process_cannot_connect() -> None:
         asked = SparqlQuery(text, "http://example.org/", QueryForm.SELECT)
         pool = QueryProcesses()
         with pytest.raises(Unprocessable, match="no result"):
-            await pool.answer("view", _nothing, asked, "text/csv", requester="a", pod="/p/")
+            await pool.answer(
+                "view", "asker", _nothing, asked, "text/csv", requester="a", pod="/p/"
+            )
         await pool.close()
         listener.setblocking(False)
         with pytest.raises(BlockingIOError):
@@ -127,11 +129,11 @@ async def test_what_cannot_be_read_has_no_statements() -> None:
             ("good", "application/ld+json", b'{"@id": "http://e/a", "http://e/b": 1}'),
         ):
             document = StoredDocument(f"http://e/{name}", type_, content)
-            await process.put(ResourcePath(f"/{name}"), Version("1"), document)
+            await process.put({ResourcePath(f"/{name}"): (Version("1"), document)})
 
     asked = SparqlQuery(COUNT, "http://example.org/", QueryForm.SELECT)
     pool = QueryProcesses()
-    pieces = await pool.answer("view", fill, asked, "text/csv", requester="a", pod="/p/")
+    pieces = await pool.answer("view", "asker", fill, asked, "text/csv", requester="a", pod="/p/")
     assert b"".join([piece async for piece in pieces]).split() == [b"n", b"1"]
     await pool.close()
 

@@ -82,7 +82,7 @@ async def _purge(
     bodies could be removed, and what compacting did."""
     from podstead.app.operator.compact import compact_root
     from podstead.app.operator.data_root import opened_records
-    from podstead.features.history.trash import purge_states
+    from podstead.features.history.trash import drop_kept
     from podstead.storage.blobs.staging import GARBAGE_GRACE_MS
 
     removed = 0
@@ -90,7 +90,7 @@ async def _purge(
         found = await records.store.read_metadata(paths)
         for path in paths:
             of_path = 0
-            async for of_path in purge_states(records, path):
+            async for of_path in drop_kept(records, path):
                 progress("Removing former states", removed + of_path, 0)
             removed += of_path
         # At once: those in a bucket would stay a while for whoever is about to read them.

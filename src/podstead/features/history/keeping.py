@@ -15,7 +15,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final
@@ -30,7 +31,15 @@ from podstead.storage.capacity import PodQuotas
 from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
 from podstead.storage.quota import fixed_charge
 from podstead.storage.record_store import Changes, RecordKind, RecordStore
-from podstead.storage.records import AtVersion, KeepFormer, PodRecord, Record, ResourceKind, Write
+from podstead.storage.records import (
+    AtVersion,
+    KeepFormer,
+    PodRecord,
+    Record,
+    ResourceKind,
+    Version,
+    Write,
+)
 from podstead.wac.effective import acl_paths
 from podstead.wac.modes import governed
 
@@ -48,6 +57,11 @@ MAX_DISK_STEPS: Final = 20
 """How often one request that finds the disk full looks for the storage with most states."""
 LOOK_S: Final = 5.0
 """After so long, a worker knows what an owner has chosen in another one."""
+CREATIONS_OF_BATCH: Final = 500
+PAGE_OF_BATCHES: Final = 20
+LOOKS_PER_STORING: Final = 12
+MAX_CREATIONS: Final = 20_000
+"""How many creations wait to be stored; of more, it is not known who made them."""
 BATCH: Final = 100
 """How many states one write removes."""
 
@@ -151,14 +165,93 @@ class Retentions:
             after = page[-1].key
         self._chosen, self._mark = chosen, mark
 
-    async def keep_looking(self) -> None:
-        """:meth:`look` every :data:`LOOK_S` seconds, forever."""
-        while True:
-            await asyncio.sleep(LOOK_S)
-            try:
-                await self.look()
-            except ServerTrouble:
-                logger.warning("What owners have chosen to keep could not be read")
+
+class Creation(msgspec.Struct, frozen=True, array_like=True):
+    """Who has created a resource, through which application, and the version that it got."""
+
+    path: ResourcePath
+    agent: str | None
+    client: str | None
+    version: Version
+    at_ms: int
+
+
+class Creations(msgspec.Struct, frozen=True):
+    """Some of the creations in a pod. The key is the root of the pod, the time when they were
+    stored, and something random; the root is the owner."""
+
+    creations: tuple[Creation, ...]
+
+
+CREATIONS: Final = RecordKind("history-created", Creations)
+
+
+class CreationLog:
+    """Records who creates resources (:class:`WriteObserver`), as long as they would stay in the
+    trash: in memory at first, then in batches. So writes need not wait for it; what is created in
+    the minute before a kill cannot be undone."""
+
+    def __init__(self, records: RecordStore, retentions: Retentions) -> None:
+        self._records = records
+        self._retentions = retentions
+        self._waiting: dict[ResourcePath, list[Creation]] = {}
+        self._number = 0
+
+    def committed(self, agent: Identity | None, write: Write) -> None:
+        """As :class:`WriteObserver` says."""
+        if write.deletes:  # what is moved is not created
+            return
+        for put in write.puts:
+            root = storage_root(put.path) if put.creates else None
+            if root is not None and self._number < MAX_CREATIONS:
+                iri = None if agent is None else agent.iri
+                client = None if agent is None else agent.client_id
+                creation = Creation(put.path, iri, client, write.version, write.at_ms)
+                self._waiting.setdefault(root, []).append(creation)
+                self._number += 1
+
+    async def store(self) -> None:
+        """Store what waits. Raises ServerTrouble; it is then stored later."""
+        for root in list(self._waiting):
+            while waiting := self._waiting.pop(root, None):
+                batch = waiting[:CREATIONS_OF_BATCH]
+                if rest := waiting[CREATIONS_OF_BATCH:]:
+                    self._waiting[root] = rest
+                try:
+                    await self._store(root, batch)
+                except BaseException:
+                    self._waiting.setdefault(root, [])[:0] = batch
+                    raise
+                self._number -= len(batch)
+
+    async def _store(self, root: ResourcePath, batch: Sequence[Creation]) -> None:
+        kept_ms = self._retentions.of(root).deleted_ms
+        if kept_ms:
+            now_ms = self._records.now_ms()
+            key = f"{root}{now_ms:015d}-{self._records.randomness.token_hex(4)}"
+            value, expires_ms = Creations(tuple(batch)), now_ms + kept_ms
+            put = CREATIONS.put(key, value, owner=root, expires_ms=expires_ms)
+            await self._records.commit([put])
+
+    async def of(self, root: ResourcePath) -> Mapping[ResourcePath, Creation]:
+        """The last creation of each resource of a pod, as far as it is known. Raises
+        ServerTrouble."""
+        await self.store()
+        found: dict[ResourcePath, Creation] = {}
+        after, records = str(root), self._records
+        while page := await CREATIONS.page(
+            records.store, after=after, now_ms=records.now_ms(), limit=PAGE_OF_BATCHES
+        ):
+            for each in page:
+                if not each.key.startswith(root):
+                    return found
+                for creation in each.value.creations:
+                    last = found.get(creation.path)
+                    if last is None or last.at_ms <= creation.at_ms:
+                        found[creation.path] = creation
+            after = page[-1].key
+            await asyncio.sleep(0)
+        return found
 
 
 class ChoicesOfPods:
@@ -274,6 +367,7 @@ class Keeper:
         self._store = records.store
         self._quotas = quotas
         self.retentions = Retentions(records, longest)
+        self.creations = CreationLog(records, self.retentions)
         self._written: Counter[ResourcePath] = Counter()
         self._looking: dict[ResourcePath, asyncio.Task[None]] = {}
 
@@ -332,12 +426,34 @@ class Keeper:
             del self._written[root]
             del self._looking[root]
 
+    async def start(self) -> None:
+        """Begin to look for what owners choose, and to store who creates resources. Raises
+        StorageError."""
+        await self.retentions.look()
+        self._looking[ResourcePath("")] = asyncio.create_task(
+            self._look_and_store(), name="podstead-history"
+        )
+
+    async def _look_and_store(self) -> None:
+        looks = 0
+        while True:
+            await asyncio.sleep(LOOK_S)
+            looks += 1
+            try:
+                await self.retentions.look()
+                if looks % LOOKS_PER_STORING == 0:
+                    await self.creations.store()
+            except ServerTrouble:
+                logger.warning("Who creates resources could not be stored; it will be tried again")
+
     async def stop(self) -> None:
         """End what runs in the background."""
         tasks = list(self._looking.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(ServerTrouble):
+            await self.creations.store()
 
     async def sweep(self) -> None:
         """Remove what is not kept any longer. Raises StorageError, Overloaded."""

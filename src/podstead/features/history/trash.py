@@ -284,7 +284,7 @@ class Trash:
         nothing is left. The caller has authorized it. Raises NotFound, RateLimited, StorageError,
         Overloaded."""
         records, steps = self.past.records, 0
-        async with self.turn(agent), aclosing(purge_states(records, path)) as removing:
+        async with self.turn(agent), aclosing(drop_kept(records, path)) as removing:
             async for _ in removing:
                 steps += 1
                 if steps == MAX_STEPS:
@@ -450,7 +450,7 @@ async def kept_of(records: RecordStore, path: ResourcePath) -> KeptOfResource:
     return KeptOfResource(deleted, versions, rules, size_bytes, is_stored=stored is not None)
 
 
-async def purge_states(records: RecordStore, path: ResourcePath) -> AsyncGenerator[int, None]:
+async def drop_kept(records: RecordStore, path: ResourcePath) -> AsyncGenerator[int, None]:
     """Remove everything that :func:`kept_of` counts, also rules, and say after each step how many
     states are gone. Raises NotFound, StorageError, Overloaded."""
     root, (where, values) = _root_of(path), at_or_below(path)

@@ -7,27 +7,43 @@ deleted is restored from the trash, containers first, and then what had been cha
 What somebody else has changed since is a conflict, and stays. Changes of ACLs are undone for those
 who have Control of the subject now, and had it by the ACL of then.
 
-What was created is not in the history, so it stays as well, also an ACL where there was none.
+What was created, also an ACL where there was none, is deleted, and so in the trash, by an ordinary
+request with the present version as a precondition, unless somebody else has changed it since. A
+container goes if nothing else is in it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.conditional import Conditions
 from podstead.core.errors import Conflict, NotFound, RequestRefused
-from podstead.core.identifiers import ResourcePath, ancestors, subject_of
+from podstead.core.identifiers import (
+    ACL_SUFFIX,
+    ResourcePath,
+    acl_of,
+    ancestors,
+    description_of,
+    parent_container,
+    storage_root,
+    subject_of,
+)
 from podstead.core.identity import Identity
+from podstead.core.operation import InMemoryBody, Operation
+from podstead.features.history.keeping import Creation
 from podstead.features.history.past import Past, write_again
 from podstead.features.history.trash import Trash
 from podstead.resources.entity_tags import stored_tag
-from podstead.storage.former_states import DELETED, DELETED_WITH, FormerState
+from podstead.resources.outcome import ResourceRequest
+from podstead.storage.former_states import DELETED, DELETED_WITH, REPLACED, FormerState
 from podstead.storage.records import Metadata, Version
 from podstead.wac.modes import Mode
 
+MAX_ACTORS: Final = 200
 MAX_CHANGES: Final = 1000
 """How many changes one list has."""
 
@@ -59,14 +75,35 @@ class UndoableChange:
     def path(self) -> ResourcePath:
         return self.before.path
 
+    @property
+    def at_ms(self) -> int:
+        """When the actor first changed it."""
+        return self.before.ended_ms
+
+
+@dataclass(frozen=True, slots=True)
+class UndoableCreation:
+    """A resource that the actor has created. One in conflict cannot be deleted."""
+
+    path: ResourcePath
+    at_ms: int
+    present: Metadata
+    in_conflict: bool
+
 
 @dataclass(frozen=True, slots=True)
 class UndoableChanges:
-    """Changes by their paths; those that can be undone and those that cannot are each at most
+    """Changes by their paths, and creations from the last path to the first, so that what is in a
+    container comes before it. Of each, those that can be undone and those that cannot are at most
     :data:`MAX_CHANGES`, and ``is_complete`` says whether these are all."""
 
     changes: Sequence[UndoableChange]
+    creations: Sequence[UndoableCreation]
     is_complete: bool
+
+    @property
+    def all(self) -> Sequence[UndoableChange | UndoableCreation]:
+        return [*self.changes, *reversed(self.creations)]
 
 
 class _StatesOfResource:
@@ -89,6 +126,16 @@ class _StatesOfResource:
         self.last = state
 
 
+def _undoes_itself(change: UndoableChange, created: Mapping[ResourcePath, Creation]) -> bool:
+    """Whether the actor has deleted what the actor had created."""
+    creation = created.get(change.path)
+    return (
+        creation is not None
+        and change.last.deleted != REPLACED
+        and change.before.modified_ms >= creation.at_ms
+    )
+
+
 def _is_same_resource(state: FormerState, other: FormerState) -> bool:
     """Whether the states are of one resource, and not of two that had the same path."""
     return (state.path, state.created_ms) == (other.path, other.created_ms)
@@ -109,8 +156,12 @@ class Undo:
             " GROUP BY agent, client ORDER BY max(ended_ms) DESC LIMIT 100"
         )
         async with self.trash.turn(agent):
-            rows = await self.past.records.store.fetch(statement, root)
-        return [Actor(*row) for row in rows]
+            found = {
+                Actor(*row): None for row in await self.past.records.store.fetch(statement, root)
+            }
+            created = await self._created(root)
+            found |= {Actor(each.agent, each.client): None for each in created.values()}
+        return list(found)[:MAX_ACTORS]
 
     async def changes(
         self, agent: Identity | None, root: ResourcePath, actor: Actor, since_ms: int
@@ -123,19 +174,89 @@ class Undo:
     async def _changes(
         self, agent: Identity | None, root: ResourcePath, actor: Actor, since_ms: int
     ) -> UndoableChanges:
+        created = {
+            path: each
+            for path, each in (await self._created(root)).items()
+            if each.at_ms >= since_ms and Actor(each.agent, each.client) == actor
+        }
         found: list[UndoableChange] = []
         counts = {True: 0, False: 0}
+        creations = await self._creations(agent, actor, created)
+        removed = {each.path for each in creations if not each.in_conflict}
         async for states in self._by_resource(root, actor, since_ms):
             change = await self._change(states)
             await asyncio.sleep(0)
-            if change is None or not await self.past.may(agent, None, change.before, Mode.READ):
+            if change is None or change.path in removed or _undoes_itself(change, created):
+                continue
+            if not await self.past.may(agent, None, change.before, Mode.READ):
                 continue
             if counts[change.in_conflict] < MAX_CHANGES:
                 counts[change.in_conflict] += 1
                 found.append(change)
             elif not change.in_conflict:
-                return UndoableChanges(found, is_complete=False)
-        return UndoableChanges(found, is_complete=counts[True] < MAX_CHANGES)
+                return UndoableChanges(found, (), is_complete=False)
+        listed = {each.path for each in found}
+        shown = [each for each in creations if each.path not in listed][:MAX_CHANGES]
+        is_complete = counts[True] < MAX_CHANGES and len(creations) < MAX_CHANGES
+        return UndoableChanges(found, shown, is_complete=is_complete)
+
+    async def _created(self, root: ResourcePath) -> Mapping[ResourcePath, Creation]:
+        """The last creations; none if nothing would be in the trash."""
+        if not self.past.retentions.of(root).deleted_ms:
+            return {}
+        return await self.trash.keeper.creations.of(root)
+
+    async def _creations(
+        self, agent: Identity | None, actor: Actor, created: Mapping[ResourcePath, Creation]
+    ) -> Sequence[UndoableCreation]:
+        """What is still there of it, as far as the agent may read it, the last path first."""
+        found: dict[ResourcePath, UndoableCreation] = {}
+        removed: Counter[ResourcePath] = Counter()
+        paths, store = sorted(created, reverse=True), self.past.records.store
+        for path in paths:
+            of_path = (path, acl_of(path), description_of(path))
+            stored = await store.read_metadata(of_path)
+            present = stored[path]
+            await asyncio.sleep(0)
+            if present is None or not await self._may_read(agent, path):
+                continue
+            is_unchanged = await self._is_unchanged(actor, created[path], present)
+            for other in of_path[1:]:  # what belongs to it comes before it
+                if stored[other] is not None and (other not in found or found[other].in_conflict):
+                    is_unchanged = False
+            if present.kind.is_container:
+                number = removed[path]
+                members = await store.list_members(path, limit=number + 1)
+                is_unchanged = is_unchanged and len(members) == number
+            if is_unchanged and subject_of(path) == path:
+                removed[parent_container(path) or path] += 1
+            found[path] = UndoableCreation(path, created[path].at_ms, present, not is_unchanged)
+            if len(found) == MAX_CHANGES:
+                break
+        gone = {each.path for each in found.values() if not each.in_conflict}
+        # With a resource, what belongs to it is deleted.
+        return [
+            each
+            for path, each in found.items()
+            if subject_of(path) == path or subject_of(path) not in gone
+        ]
+
+    async def _may_read(self, agent: Identity | None, path: ResourcePath) -> bool:
+        if path.endswith(ACL_SUFFIX):
+            return await self.past.controls(agent, None, subject_of(path))
+        grant, _ = await self.past.gate.current_grant(agent, None, path)
+        return grant.allows(Mode.READ)
+
+    async def _is_unchanged(self, actor: Actor, creation: Creation, present: Metadata) -> bool:
+        """Whether nobody but the actor has changed what the actor has created."""
+        version, path = creation.version, present.path
+        root = storage_root(path)
+        if present.version == version or root is None:
+            return present.version == version
+        for state in await self.past.select(root, "path = %s ORDER BY modified_ms, version", path):
+            if state.version == version and actor.ended(state):
+                version = state.ended_version
+        return present.version == version
 
     async def _by_resource(
         self, root: ResourcePath, actor: Actor, since_ms: int
@@ -197,7 +318,25 @@ class Undo:
                     left += 1
                 else:
                     done += 1
+            for creation in found.creations:
+                try:
+                    if creation.in_conflict:
+                        raise Conflict
+                    await self._delete(agent, creation)
+                except RequestRefused:
+                    left += 1
+                else:
+                    done += 1
         return done, left + (not found.is_complete)
+
+    async def _delete(self, agent: Identity | None, creation: UndoableCreation) -> None:
+        present = creation.present
+        # Without members, a container is deleted whatever happened to it.
+        conditions = (
+            Conditions() if present.kind.is_container else Conditions(if_match=stored_tag(present))
+        )
+        operation = Operation("DELETE", creation.path, InMemoryBody(), conditions=conditions)
+        await self.trash.resources.handle(ResourceRequest(operation, agent))
 
     async def _undo(
         self, agent: Identity | None, change: UndoableChange, restored: set[Version]

@@ -9,7 +9,13 @@ from urllib.parse import unquote, urlencode
 from podstead.core.date_times import read_day
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.features.history.undo import Actor, Undo, UndoableChange, UndoableChanges
+from podstead.features.history.undo import (
+    Actor,
+    Undo,
+    UndoableChange,
+    UndoableChanges,
+    UndoableCreation,
+)
 from podstead.storage.former_states import DELETED
 from podstead.web.account.home import AgentNames, ChosenPod, agent_texts, chosen_pod
 from podstead.web.codes import WebCodes
@@ -37,6 +43,7 @@ class ShownUndo:
     name: str
     is_container: bool
     was_deleted: bool
+    was_created: bool
     in_conflict: bool
     at_ms: int
 
@@ -68,9 +75,9 @@ class UndoPage:
             actors=[(_key(each), _title(each, text(each.agent))) for each in actors],
             who=who,
             since=since,
-            changes=None if found is None else [_shown(each, pod) for each in found.changes],
+            changes=None if found is None else [_shown(each, pod) for each in found.all],
             is_complete=found is None or found.is_complete,
-            can_undo=found is not None and any(not each.in_conflict for each in found.changes),
+            can_undo=found is not None and any(not each.in_conflict for each in found.all),
             action=UNDO,
         )
 
@@ -118,11 +125,13 @@ def _begin(since: str) -> int:
         raise BadRequest(WebCodes.DATE_MALFORMED) from error
 
 
-def _shown(change: UndoableChange, pod: ChosenPod) -> ShownUndo:
+def _shown(change: UndoableChange | UndoableCreation, pod: ChosenPod) -> ShownUndo:
+    was_deleted = isinstance(change, UndoableChange) and change.last.deleted == DELETED
     return ShownUndo(
         name=unquote(change.path[len(pod.root) :]),
         is_container=is_container(change.path),
-        was_deleted=change.last.deleted == DELETED,
+        was_deleted=was_deleted,
+        was_created=isinstance(change, UndoableCreation),
         in_conflict=change.in_conflict,
-        at_ms=change.before.ended_ms,
+        at_ms=change.at_ms,
     )

@@ -7,7 +7,6 @@ and DELETE removes it for good.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -145,10 +144,10 @@ class HistoryInWorker(WorkerFeature):
         self._retention = Retention(own.keep_deleted * DAY_MS, own.keep_versions * DAY_MS)
         self._keeper = Keeper(services.records, services.capacity.quotas, self._retention)
         self.write_extension = self._keeper
+        self.observer = self._keeper.creations
         if own.keep_versions:
             self.document_links = ((TIMEGATE, "timegate"), (TIMEMAP, "timemap"))
         records = RecordStore(services.store, services.clock, SystemRandomness())
-        self._looking: asyncio.Task[None] | None = None
         self._lease = Lease("history", records, lasts_ms=_LEASE_MS)
 
     @cached_property
@@ -188,14 +187,9 @@ class HistoryInWorker(WorkerFeature):
         settings = self._services.settings
         if settings.database is None and settings.bodies is None:  # they are on this disk
             self._services.space.dispensable.append(self._keeper.make_disk_room)
-        retentions = self._keeper.retentions
-        await retentions.look()
-        self._looking = asyncio.create_task(retentions.keep_looking(), name="podstead-history")
+        await self._keeper.start()
 
     async def stop(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
         await self._keeper.stop()
 
     async def sweep(self) -> None:

@@ -63,9 +63,9 @@ class _Pieces:
 
     def flush(self) -> None:
         """Send what is left."""
-        if self._piece:
-            send(DATA, bytes(self._piece))
-            self._piece.clear()
+        for start in range(0, len(self._piece), PIECE_BYTES):
+            send(DATA, bytes(self._piece[start : start + PIECE_BYTES]))
+        self._piece.clear()
 
 
 def send(kind: bytes, content: bytes = b"") -> None:

@@ -35,7 +35,7 @@ _MAX_WAITING: Final = 64
 _WAIT_S: Final = 30.0
 PROCESSOR_S: Final = 10
 """The processor time of one query."""
-MEMORY_MIB: Final = 2048
+MEMORY_MIB: Final = 1280
 """The memory of a process, with the documents."""
 RESULT_MIB: Final = 256
 TIME_LIMIT_S: Final = 60.0
@@ -86,12 +86,16 @@ class WarmProcess:
         del self.held[path]
 
     async def put(
-        self, path: ResourcePath, version: Version, document: evaluation.StoredDocument
+        self, documents: Mapping[ResourcePath, tuple[Version, evaluation.StoredDocument]]
     ) -> None:
-        """Have it keep a document."""
-        await self.send(evaluation.PUT, msgspec.msgpack.encode(document))
-        self.held[path] = version
-        self.size_bytes += len(document.content)
+        """Have it keep documents."""
+        messages = []
+        for path, (version, document) in documents.items():
+            content = msgspec.msgpack.encode(document)
+            messages += [evaluation.FRAME.pack(evaluation.PUT, len(content)), content]
+            self.held[path] = version
+            self.size_bytes += len(document.content)
+        await self.child.send(b"".join(messages))
 
     async def receive(self) -> tuple[bytes, bytes]:
         """The next message. Raises Unprocessable if the process has ended, or takes too long."""
@@ -101,15 +105,17 @@ class WarmProcess:
                 prefix = await self.child.receive(frame.size)
                 if len(prefix) == frame.size:
                     kind, size = frame.unpack(prefix)
-                    content = await self.child.receive(size)
-                    if len(content) == size:
-                        return kind, content
+                    if size <= evaluation.PIECE_BYTES:
+                        content = await self.child.receive(size)
+                        if len(content) == size:
+                            return kind, content
         except TimeoutError as error:
             raise Unprocessable(_TIME) from error
         await self.child.end()
         raise Unprocessable(_TIME if self.child.status == -signal.SIGXCPU else _MEMORY)
 
 
+_Owners = tuple[Hashable, Hashable]
 Fill = Callable[[WarmProcess], Awaitable[None]]
 """Brings the documents of a process up to date."""
 
@@ -132,12 +138,14 @@ class QueryProcesses:
             max_waiting=_MAX_WAITING,
         )
         self._budgets = ProcessorBudgets()
-        self._idle: dict[WarmProcess, Hashable] = {}
+        self._idle: dict[WarmProcess, _Owners] = {}
+        """With the view and the asker of the last query."""
         self._ending: set[asyncio.Task[None]] = set()
 
     async def answer(
         self,
         view: Hashable,
+        asker: Hashable,
         fill: Fill,
         query: SparqlQuery,
         media_type: str,
@@ -145,8 +153,7 @@ class QueryProcesses:
         requester: str,
         pod: str,
     ) -> AsyncIterator[bytes]:
-        """The result in pieces, of which the first is there. The process is one of the view, if
-        there is one.
+        """The result in pieces, of which the first is there.
 
         Raises RateLimited and Overloaded, what evaluating raises (Unprocessable, BadRequest), and
         what ``fill`` raises.
@@ -160,9 +167,9 @@ class QueryProcesses:
                 retry_after_s=retry_after_s,
             )
         await self._slots.acquire(requester, pod=pod)
-        running = _Running(self, view, requester, pod)
+        running = _Running(self, (view, asker), requester, pod)
         try:
-            process = running.process = await self._started(view)
+            process = running.process = await self._started(view, asker)
             await fill(process)
             asked = msgspec.msgpack.encode((query, media_type))
             await process.send(evaluation.QUERY, asked)
@@ -181,12 +188,15 @@ class QueryProcesses:
             self._end_idle(process)
         await asyncio.gather(*self._ending)
 
-    async def _started(self, view: Hashable) -> WarmProcess:
-        for process, of in list(self._idle.items()):
-            if of == view:
+    async def _started(self, view: Hashable, asker: Hashable) -> WarmProcess:
+        """A process of the view, or else of the asker, whose view was another before."""
+        idle = sorted(self._idle.items(), key=lambda each: each[1][0] != view)
+        for process, owners in idle:
+            if process.child.status is not None:
                 self._take(process)
-                if process.child.status is None:
-                    return process
+            elif view == owners[0] or asker == owners[1]:
+                self._take(process)
+                return process
         try:
             child = await ChildProcess.start(evaluation.__name__, *self._arguments)
         except OSError as error:
@@ -209,12 +219,12 @@ class QueryProcesses:
         process = running.process
         if process is not None:
             self._budgets.spend(running.requester, used_s)
-            if processor_s is None:
+            if processor_s is None:  # it may still be running
                 self._ended(process)
             else:
                 loop = asyncio.get_running_loop()
                 process.timer = loop.call_later(IDLE_S, self._end_idle, process)
-                self._idle[process] = running.view
+                self._idle[process] = running.owners
                 while sum(each.size_bytes for each in self._idle) > WARM_BYTES:
                     self._end_idle(next(iter(self._idle)))
         self._slots.release(running.requester, pod=running.pod)
@@ -237,8 +247,10 @@ class QueryProcesses:
 class _Running:
     """A query that a process is answering, or is about to; iterates over the result."""
 
-    def __init__(self, processes: QueryProcesses, view: Hashable, requester: str, pod: str) -> None:
-        self.view = view
+    def __init__(
+        self, processes: QueryProcesses, owners: _Owners, requester: str, pod: str
+    ) -> None:
+        self.owners = owners
         self.requester = requester
         self.pod = pod
         self.process: WarmProcess | None = None

@@ -114,6 +114,7 @@ class QueryView:
     documents, or nearly so; equal states have the same."""
 
     key: Hashable
+    asker: Hashable
     state: Hashable
     tree: DocumentTree
     readable: frozenset[Governor] | frozenset[ResourcePath]
@@ -142,13 +143,15 @@ class Views:
         for a container that changes all the time."""
         for _ in range(_ATTEMPTS):
             tree = await self._tree(root)
+            asker = root, agent and (agent.iri, agent.client_id)
             if agent is None or agent.limit is None:
                 governors = await self._readable_governors(agent, origin, tree)
-                view = QueryView((root, governors), (tree.changed, governors), tree, governors)
+                key = root, governors
+                view = QueryView(key, asker, (tree.changed, governors), tree, governors)
             else:
                 paths = await self._readable_documents(agent, origin, tree)
-                key = root, agent.iri, agent.client_id, agent.limit
-                view = QueryView(key, (tree.changed, paths), tree, paths, by_document=True)
+                state = tree.changed, paths
+                view = QueryView(asker, asker, state, tree, paths, by_document=True)
             if not await self._has_changed(tree):
                 return view
         raise Overloaded("The container is changing too fast to be queried; try again")

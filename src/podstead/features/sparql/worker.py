@@ -145,6 +145,7 @@ class SparqlEndpoint:
             view = await asked.look()
             pieces = await self.processes.answer(
                 view.key,
+                view.asker,
                 asked.fill,
                 query,
                 media_type,
@@ -215,6 +216,8 @@ class _Asked:
         new = list(change.new)
         for start in range(0, len(new), _READ_AT_ONCE):
             some = new[start : start + _READ_AT_ONCE]
+            documents: dict[ResourcePath, tuple[Version, StoredDocument]] = {}
+            size_bytes = process.size_bytes
             for path, metadata in (await self._store.read_metadata(some)).items():
                 version: Version = change.new[path]
                 if metadata is None or metadata.version != version:
@@ -223,13 +226,15 @@ class _Asked:
                 if body is None:
                     return False
                 content = await whole_body(body)
-                if process.size_bytes + len(content) > MAX_BYTES:
+                size_bytes += len(content)
+                if size_bytes > MAX_BYTES:
                     raise Unprocessable(
                         f"A query is about {MAX_BYTES // 1024 // 1024} MiB of documents at most; "
                         "ask a container further below"
                     )
                 document = StoredDocument(self._base_url + path, metadata.content_type, content)
-                await process.put(path, version, document)
+                documents[path] = version, document
+            await process.put(documents)
         return True
 
 
