@@ -25,15 +25,12 @@ from typing import Any, TypeVar
 from unittest.mock import patch
 
 from bench.processes import NotStarted
-from podstead.app.adapters.keys import ensure_token_key
+from podstead.app.adapters.root import prepared_root
 from podstead.app.services import build_application
 from podstead.authn.authenticate import PodTokenVerifier
 from podstead.config import Settings
 from podstead.core.caches import BoundedCache
-from podstead.features import features
 from podstead.resources.reading import RenderingCache
-from podstead.storage.keys import KeyFiles
-from podstead.storage.root import prepare_root
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.wac.effective import EffectiveAcls
 from podstead.web.application import Application
@@ -241,10 +238,10 @@ async def measure(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     }
     never = dict.fromkeys(configurations, float("inf"))
     table = {case.name: dict(never) for case in CASES}
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         settings = Settings(root=Path(folder) / "root", base_url=_BASE, pod_creations_per_hour=0)
-        features()  # the engines know their tables
-        ensure_token_key(KeyFiles(prepare_root(settings.root).keys))
+        stack.enter_context(prepared_root(settings))
         application = build_application(settings)
         await application.lifespan.start()
         try:

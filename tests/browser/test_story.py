@@ -18,7 +18,7 @@ from tests.support.breaking_proxy import (
     running_behind,
     running_breaking_proxy,
 )
-from tests.support.community_server import CommunityServer, running_community_server
+from tests.support.community_server import CommunityServer, shared_community_server
 from tests.support.people import PASSWORD
 from tests.support.server import ServerProcess
 
@@ -66,10 +66,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     folder = tmp_path_factory.mktemp("story")
     with (
         running_breaking_proxy() as proxy,
-        running_community_server(folder) as community,
         running_behind(proxy, folder / "root", "--idp") as server,
     ):
-        yield Servers(server, proxy, community)
+        yield Servers(server, proxy, shared_community_server())
 
 
 @pytest.fixture(params=[360, 1280])

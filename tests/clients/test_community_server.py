@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.client_home import Home, StartClient
 from tests.support.client_process import ClientProcess
-from tests.support.community_server import CommunityServer, ForeignAgent, running_community_server
+from tests.support.community_server import CommunityServer, ForeignAgent, shared_community_server
 from tests.support.provider import App
 from tests.support.server import Answer, ServerProcess, request_to, server_fixture
 from tests.support.signing import Signer, proof_claims
@@ -23,14 +23,13 @@ ACL = "http://www.w3.org/ns/auth/acl#"
 
 
 @pytest.fixture(scope="module")
-def community(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommunityServer]:
-    with running_community_server(tmp_path_factory.mktemp("community")) as server:
-        yield server
+def community() -> CommunityServer:
+    return shared_community_server()
 
 
 @pytest.fixture(scope="module")
 def carol(community: CommunityServer) -> ForeignAgent:
-    return community.create_agent("carol")
+    return community.create_agent(f"carol-{secrets.token_hex(8)}")
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +103,7 @@ def test_a_guest_whose_webid_names_another_provider_is_nobody(
     application: ClientProcess, community: CommunityServer, home: Home
 ) -> None:
     """A-109, W-3: what counts is the WebID's document, in the pod of the Community Solid Server."""
-    dave = community.create_agent("dave")
+    dave = community.create_agent(f"dave-{secrets.token_hex(8)}")
     home.put("doc", "hello", "text/plain")
     let_in(home, dave.web_id, "Read")
     changed = ask(

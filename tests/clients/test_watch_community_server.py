@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from tests.support.community_server import CommunityServer, running_community_server
+from tests.support.community_server import CommunityServer, shared_community_server
 from tests.support.server import request_to, run_command
 from tests.support.watching import watching
 
 
 @pytest.fixture(scope="module")
-def community(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommunityServer]:
-    with running_community_server(tmp_path_factory.mktemp("community")) as server:
-        yield server
+def community() -> CommunityServer:
+    return shared_community_server()
 
 
 def put(url: str, content: str) -> None:

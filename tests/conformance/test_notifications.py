@@ -32,6 +32,8 @@ WEBHOOK = "WebhookChannel2023"
 TYPES = (SOCKET, EVENTS, STREAM, *(() if "webhooks" in LEFT_OUT else (WEBHOOK,)))
 STREAM_REL = f"{SOLID}updatesViaStreamingHttp2023"
 ORIGIN = "https://app.example"
+ENDS_IN_S = 5
+"""Long enough for a busy machine to make a channel and listen to it before."""
 
 _numbers = itertools.count()
 
@@ -308,7 +310,7 @@ async def test_n_12_nothing_is_sent_before_the_start(alice: Agent, topic: str) -
 
 
 async def test_n_12_a_channel_ends(alice: Agent, topic: str) -> None:
-    end_at = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+    end_at = (datetime.now(UTC) + timedelta(seconds=ENDS_IN_S)).isoformat()
     made = channel(alice, EVENTS, topic, endAt=end_at)
     async with listening(made["receiveFrom"]) as events:
         assert await events.next() is None
@@ -316,14 +318,14 @@ async def test_n_12_a_channel_ends(alice: Agent, topic: str) -> None:
 
 
 async def test_n_13_of_changes_above_the_rate_the_last_is_sent(alice: Agent, topic: str) -> None:
-    async with heard(alice, topic, rate="PT0.3S") as events:
+    async with heard(alice, topic, rate="PT1S") as events:
         tags = [alice.put(topic, f"<> a <#N{n}>.").header("ETag") for n in range(10)]
         states: list[str] = []
         began = time.monotonic()
         while not states or f'"{states[-1]}"' != tags[-1]:
             states.append((await events.next() or {})["state"])
         took = time.monotonic() - began
-    assert len(states) <= 2 + took / 0.3
+    assert len(states) <= 2 + took
     assert len(states) < len(tags)
 
 
@@ -433,7 +435,7 @@ async def test_n_20_a_socket_needs_only_its_url(alice: Agent, topic: str) -> Non
 
 async def test_n_20_a_socket_says_why_it_is_closed(alice: Agent, bob: Agent, topic: str) -> None:
     alice.grant(topic, Rule(bob.named, "Read"))
-    end_at = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+    end_at = (datetime.now(UTC) + timedelta(seconds=ENDS_IN_S)).isoformat()
     ending, losing = channel(alice, SOCKET, topic, endAt=end_at), channel(bob, SOCKET, topic)
     async with socket_to(ending["receiveFrom"]) as ended, socket_to(losing["receiveFrom"]) as lost:
         assert (await ended.receive()).type is aiohttp.WSMsgType.CLOSE

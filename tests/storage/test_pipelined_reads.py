@@ -20,7 +20,7 @@ from tests.support.database_proxy import DatabaseProxy, running_database_proxy
 from tests.support.postgresql import new_database
 
 STORAGE = "/ann/"
-LIMIT_S = 5.0
+LIMIT_S = 60.0
 _SELECT = b"SELECT %s::bigint"
 _TEXT = b"SELECT %s::text"
 _LOCK = b"SELECT 1 FROM (SELECT pg_advisory_xact_lock_shared(%s)) AS locked"
@@ -151,6 +151,7 @@ async def test_what_hangs_too_long_is_given_up_with_its_connection(
         asked = [reads.fetch(_LOCK, (8,), STORAGE) for _ in range(2 * MAX_UNDER_WAY)]
         found = await asyncio.gather(*asked, return_exceptions=True)
         assert {type(each) for each in found} == {TimeoutError}
+        pool.limit_s = LIMIT_S
         assert await reads.fetch(_SELECT, (1,), STORAGE) == [(1,)]
         waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
         async with asyncio.timeout(LIMIT_S):
@@ -220,7 +221,7 @@ async def test_reads_go_on_whenever_connections_are_ended(
             answered += 1
         return answered
 
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as tasks:
         readers = [tasks.create_task(read(number)) for number in range(30)]
         async with await psycopg.AsyncConnection.connect(proxied[1], autocommit=True) as ending:
             for _ in range(8):

@@ -308,7 +308,7 @@ async def test_parts_are_stored_while_the_rest_arrives(
 
     async def slow() -> AsyncIterator[bytes]:
         yield content[: LEAST_PART_BYTES + CHUNK_BYTES]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await turns.one_has_ended.wait()
         assert (turns.now, turns.ended) == (0, 1)
         # There is no object before its record.
@@ -332,7 +332,7 @@ async def test_a_body_that_breaks_off_or_is_refused_after_some_parts_leaves_noth
 
     async def refused() -> AsyncIterator[bytes]:
         yield bytes(LEAST_PART_BYTES + CHUNK_BYTES)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await turns.one_has_ended.wait()
         assert len(shared_s3_server().unfinished_uploads(kept.prefix)) == 1
         raise BodyTooLarge("Too large")

@@ -1,7 +1,7 @@
 """The Community Solid Server, as another provider and another resource server than ours.
 
-Its data is in memory, or in files for a test that imports them. It is started once for the tests of
-a module, since it takes some seconds.
+Its data is in memory, and then all tests of a run share it, or in files for a test that imports
+them.
 """
 
 from __future__ import annotations
@@ -9,15 +9,19 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import secrets
+import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tests.support.node import COMMUNITY_SERVER, NODE, install_packages
+from tests.support.processes import becomes_readable
 from tests.support.server import DEADLINE_S
+from tests.support.shared_server import SharedServer
 from tests.support.waiting import wait_until
 
 _PACKAGE = COMMUNITY_SERVER / "node_modules/@solid/community-server"
@@ -25,6 +29,8 @@ _SERVER = _PACKAGE / "bin/server.js"
 # Below the range from which systems give ports to others.
 _PORTS = range(20_000, 32_000)
 _PORT_ATTEMPTS = 20
+_START_DEADLINE_S = 240
+"""It takes more than ten seconds of processor time."""
 _READY = "Listening to server at"
 _IN_USE = "EADDRINUSE"
 PASSWORD = "password123"
@@ -41,36 +47,60 @@ class ForeignAgent:
 
 
 class CommunityServer:
-    """A running server; ``base_url`` has a slash at its end, as its issuer identifier does."""
+    """A server with its files in a folder; ``base_url`` has a slash at its end, as its issuer
+    identifier does."""
 
     def __init__(self, folder: Path, *, in_files: bool = False) -> None:
-        install_packages(COMMUNITY_SERVER)
         self._folder = folder
         self.data = folder / "files"
         self._configuration = "config/file.json" if in_files else "config/default.json"
+        self._log = folder / "community-server.log"
+        self._noted = folder / "community-server.json"
+
+    def start(self) -> None:
+        """Start it at a free port, and wait until it answers."""
+        install_packages(COMMUNITY_SERVER)
         for _ in range(_PORT_ATTEMPTS):
-            self._port = secrets.choice(_PORTS)
-            self._log = folder / f"community-server-{self._port}.log"
-            self._process = self._launch()
-            wait_until(self._has_ended_or_answers, "the Community Solid Server's start")
-            if self._process.poll() is None:
+            if self._start_at(secrets.choice(_PORTS)):
                 return
-            self.close()
             if _IN_USE not in self._log.read_text():
                 break
         raise AssertionError(self._log.read_text())
 
+    def _start_at(self, port: int) -> bool:
+        """Whether it answers there, and has not ended."""
+        self._launch(port)
+        ended = os.pidfd_open(self.process_id)
+        try:
+            wait_until(
+                lambda: becomes_readable(ended, 0) or self._answers(),
+                "the Community Solid Server's start",
+                deadline_s=_START_DEADLINE_S,
+            )
+            return not becomes_readable(ended, 0)
+        finally:
+            os.close(ended)
+
     @property
     def port(self) -> int:
-        return self._port
+        port: int = json.loads(self._noted.read_text())["port"]
+        return port
+
+    @property
+    def process_id(self) -> int:
+        process_id: int = json.loads(self._noted.read_text())["process_id"]
+        return process_id
 
     @property
     def base_url(self) -> str:
-        return f"http://localhost:{self._port}/"
+        return f"http://localhost:{self.port}/"
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.wait(DEADLINE_S)
+        """End it, and wait until it is gone."""
+        ended = os.pidfd_open(self.process_id)
+        os.kill(self.process_id, signal.SIGKILL)
+        becomes_readable(ended)
+        os.close(ended)
 
     def create_agent(self, name: str) -> ForeignAgent:
         """An account with a pod and client credentials, made as its own pages do."""
@@ -99,7 +129,7 @@ class CommunityServer:
         if content is not None:
             headers["Content-Type"] = "application/json"
         body = None if content is None else json.dumps(content)
-        connection = http.client.HTTPConnection("localhost", self._port, timeout=DEADLINE_S)
+        connection = http.client.HTTPConnection("localhost", self.port, timeout=DEADLINE_S)
         with contextlib.closing(connection):
             connection.request(method, "/" + url.removeprefix(self.base_url), body, headers)
             response = connection.getresponse()
@@ -107,23 +137,24 @@ class CommunityServer:
             assert response.status == 200, answer
             return json.loads(answer)
 
-    def _launch(self) -> subprocess.Popen[bytes]:
-        with self._log.open("wb") as log:
-            return subprocess.Popen(
-                [
-                    *(NODE, _SERVER, "--port", str(self._port), "--baseUrl", self.base_url),
-                    *("--rootFilePath", self.data, "--loggingLevel", "info"),
-                    *("--config", _PACKAGE / self._configuration),
-                ],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=COMMUNITY_SERVER,
-            )
+    def _launch(self, port: int) -> None:
+        started = subprocess.run(
+            [
+                # A shell starts it, so that it is nobody's child and may outlive this process.
+                *("sh", "-c", '"$@" > "$0" 2>&1 < /dev/null & echo $!', self._log),
+                *(NODE, _SERVER, "--port", str(port), "--baseUrl", f"http://localhost:{port}/"),
+                *("--rootFilePath", self.data, "--loggingLevel", "info"),
+                *("--config", _PACKAGE / self._configuration),
+            ],
+            stdout=subprocess.PIPE,
+            check=True,
+            cwd=COMMUNITY_SERVER,
+            start_new_session=True,
+        )
+        self._noted.write_text(json.dumps({"port": port, "process_id": int(started.stdout)}))
 
-    def _has_ended_or_answers(self) -> bool:
+    def _answers(self) -> bool:
         # It says that it listens before it does, and before it finds the port in use.
-        if self._process.poll() is not None:
-            return True
         if _READY not in self._log.read_text():
             return False
         try:
@@ -132,10 +163,21 @@ class CommunityServer:
             return False
 
 
+_SHARED: Final = SharedServer(
+    "community", CommunityServer, CommunityServer.start, ended_by=signal.SIGKILL
+)
+
+
+def shared_community_server() -> CommunityServer:
+    """The server of this run, with its data in memory, where each test has agents of its own."""
+    return _SHARED.running()
+
+
 @contextlib.contextmanager
-def running_community_server(folder: Path, *, in_files: bool = False) -> Iterator[CommunityServer]:
-    """A server that ends whatever happens."""
-    server = CommunityServer(folder, in_files=in_files)
+def running_community_server(folder: Path) -> Iterator[CommunityServer]:
+    """A server with its data in files that ends whatever happens."""
+    server = CommunityServer(folder, in_files=True)
+    server.start()
     try:
         yield server
     finally:

@@ -12,6 +12,7 @@ import functools
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -32,6 +33,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent.parent
 
 # An interpreter, the loader and the C library read these at their start and not later.
 _READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", LEFT_OUT_VARIABLE)
+
+# A process that is killed, as a worker of pytest is after too long, ends nothing that it started.
+_ENDS_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
 
 
 class HasFileno(Protocol):
@@ -103,7 +107,7 @@ def start_process(
     is no signal to it. Standard output and error go to these files, or else to pipes."""
     if own_interpreter or not _can_fork(command, environment):
         return subprocess.Popen(
-            command,
+            [*(_ENDS_WITH_PARENT if own_interpreter else ()), *command],
             stdout=output or subprocess.PIPE,
             stderr=errors or subprocess.PIPE,
             text=True,

@@ -20,6 +20,7 @@ from typing import Final
 import obstore
 from obstore.store import S3Store
 
+from podstead.storage.blobs.s3 import objects
 from tests.support.processes import becomes_readable
 from tests.support.shared_server import SharedServer
 
@@ -121,6 +122,9 @@ class S3Server:
 
     def new_location(self, *, parameters: str = "") -> str:
         """The URL of a prefix that nothing else uses."""
+        # Stores in this process have a connection each. Those of earlier tests are closed now.
+        objects._open_both.cache_clear()
+        objects._open_to_probe.cache_clear()
         # In one bucket, because the server reserves space for each.
         return f"s3://{_BUCKET}/{secrets.token_hex(8)}?endpoint={self.endpoint}&region={REGION}{parameters}"
 

@@ -11,9 +11,9 @@ from tests.support.server import DEADLINE_S
 _POLL_S = 0.01
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
+def wait_until(condition: Callable[[], bool], what: str, *, deadline_s: float = DEADLINE_S) -> None:
     """Wait until the condition holds. Raises AssertionError, naming ``what``, at the deadline."""
-    deadline_s = time.monotonic() + DEADLINE_S
+    until_s = time.monotonic() + deadline_s
     while not condition():
-        assert time.monotonic() < deadline_s, f"not in time: {what}"
+        assert time.monotonic() < until_s, f"not in time: {what}"
         threading.Event().wait(_POLL_S)

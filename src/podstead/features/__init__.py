@@ -407,6 +407,10 @@ class Feature:
         URL. May be called again after an interruption; the server does not run meanwhile. What it
         raises stops the move."""
 
+    async def remove_derived(self, settings: Settings, records: RecordStore) -> None:
+        """Remove what is made of the content of resources, and made again when it is needed, since
+        something is to be gone for good. A server may be running. Raises OSError, ServerTrouble."""
+
     def in_worker(self, services: Services) -> WorkerFeature | None:
         """What the feature does in a worker; ``None`` if it is off. What it needs for that is
         imported here. Raises StartRefused."""

@@ -161,7 +161,7 @@ def write(server: CommunityServer, folder: Path) -> Written:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     folder = tmp_path_factory.mktemp("community")
-    with running_community_server(folder, in_files=True) as server:
+    with running_community_server(folder) as server:
         return write(server, folder)
 
 

@@ -22,7 +22,7 @@ from tests.support.people import Account, Person, create_account
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 STREAM = "EventSourceChannel2023"
-SOON_S = 10
+SOON_S = 20
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,7 @@ from tests.support.clock import FakeClock
 from tests.support.postgresql import files_of, new_database
 from tests.support.seaweedfs import bodies_of, s3_environment
 from tests.support.server import ServerProcess, run_command, running_server
+from tests.support.waiting import wait_until
 
 SECRET = "a secret that must be gone"
 
@@ -38,6 +39,8 @@ def files_with(root: Path, text: str) -> list[Path]:
     ]
 
 
+@pytest.mark.feature("previews")
+@pytest.mark.feature("search")
 def test_what_is_purged_is_in_no_file(tmp_path: Path) -> None:
     root = tmp_path / "root"
     with running_server(ServerProcess(root)) as server:
@@ -46,6 +49,11 @@ def test_what_is_purged_is_in_no_file(tmp_path: Path) -> None:
             for name in ("f/a.txt", "f/b.txt", "other.txt"):
                 for content in (SECRET + " small", SECRET * 10_000, "harmless"):
                     assert owner.put(pod.root + name, content).status in {201, 204}
+            assert owner.put(f"{pod.root}f/c.txt", SECRET).status == 201
+            # The text is in the index of the search before the document is deleted.
+            wait_until(
+                lambda: b"c.txt" in owner.get(f"/.search/in{pod.root}?q=secret").body, "the index"
+            )
             assert owner.delete(f"{pod.root}f/", Depth="infinity").status in {200, 204}
         base = server.base_url
     # As a page leaves it that has shown a picture.

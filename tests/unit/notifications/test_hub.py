@@ -513,7 +513,7 @@ async def test_a_watch_ends_when_the_rules_say(world: World) -> None:
     world.rules.allowed.clear()
     world.rules.until_ms = None
     world.clock.advance(0.05)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await queue.next() == WatchEnded(X, EndReason.REVOKED)
     assert not watch.is_open
     assert world.hub.watch_count == 0
@@ -528,7 +528,7 @@ async def test_a_watch_goes_on_while_other_rules_grant_it(world: World) -> None:
     assert watch.is_open
     world.rules.allowed.clear()
     world.clock.advance(0.05)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await queue.next() == WatchEnded(X, EndReason.REVOKED)
 
 
@@ -537,7 +537,7 @@ async def test_a_notification_tells_when_to_check_again(world: World) -> None:
     _, queue = await world.watch(X)
     world.rules.until_ms = world.clock.now_ms() + 20
     world.log.add(X)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert isinstance(await queue.next(), Notification)
         world.rules.allowed.clear()
         world.rules.until_ms = None
@@ -557,6 +557,6 @@ async def test_applications_of_one_person_are_told_apart(world: World) -> None:
     _, refused = await world.watch(X, other)
     world.rules.allowed.discard((X, other))
     world.log.add(X)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert isinstance(await heard.next(), Notification)
         assert await refused.next() == WatchEnded(X, EndReason.REVOKED)

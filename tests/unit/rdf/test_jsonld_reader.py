@@ -593,10 +593,15 @@ LARGE: dict[str, object] = {f"t{number}": f"http://x.example/{number}" for numbe
 def test_contexts_that_take_the_parser_seconds_are_refused(document: object) -> None:
     """Each of these took one to five seconds of processor time, with 80 to 250 kB."""
     content = json.dumps(document).encode()
-    began_s = time.process_time()
-    with pytest.raises(RdfTooComplex, match="contexts"):
-        parse(content, JSON_LD, base_iri=BASE)
-    assert time.process_time() - began_s < 0.5
+
+    def taken_s() -> float:
+        began_s = time.process_time()
+        with pytest.raises(RdfTooComplex, match="contexts"):
+            parse(content, JSON_LD, base_iri=BASE)
+        return time.process_time() - began_s
+
+    # On a busy machine the same work takes now and then twice as much processor time.
+    assert min(taken_s() for _ in range(3)) < 0.5
 
 
 @pytest.mark.parametrize(

@@ -363,14 +363,14 @@ async def test_other_agents_do_not_wait() -> None:
 
     holding = asyncio.create_task(hold())
     await entered.wait()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         async with turns.of(agent("bob")):
             pass
         async with turns.of(None):
             pass
     holding.cancel()
     await asyncio.gather(holding, return_exceptions=True)
-    async with asyncio.timeout(10), turns.of(agent("alice")):
+    async with asyncio.timeout(60), turns.of(agent("alice")):
         pass
     assert turns._semaphores._waiters == {}
 
@@ -392,7 +392,7 @@ async def test_a_new_name_from_elsewhere_is_no_new_turn() -> None:
             turns.of(Identity("https://two.example/#me", AuthenticationMethod.SESSION)),
         ):
             pass
-    async with asyncio.timeout(10), turns.of(agent("alice")):
+    async with asyncio.timeout(60), turns.of(agent("alice")):
         pass
     holding.cancel()
     await asyncio.gather(holding, return_exceptions=True)

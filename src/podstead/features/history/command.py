@@ -13,6 +13,7 @@ from podstead.config import Settings
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, parse_path, storage_root
 from podstead.core.messages import counted
+from podstead.features import features
 
 if TYPE_CHECKING:
     from podstead.app.operator.compact import CompactResult
@@ -25,10 +26,10 @@ def purge(settings: Settings, *, urls: tuple[str, ...]) -> Output:
     """Remove everything that the trash and the versions keep of each URL and, if it is that of a
     container, of what was below it. What is stored there now stays: delete it first.
 
-    Then large bodies that nothing refers to and all thumbnails are removed, and the database is
-    compacted. While no server runs, the database is rewritten, so that nothing of what was removed
-    is left in its files. Backups that were made before contain it, and the log of changes has the
-    paths until change-log-days are over.
+    Then large bodies that nothing refers to, all thumbnails and the index of the search are
+    removed, and the database is compacted. While no server runs, the database is rewritten, so that
+    nothing of what was removed is left in its files. Backups that were made before contain it, and
+    the log of changes has the paths until change-log-days are over.
 
     PostgreSQL keeps what was removed in its files until it uses that space again: run VACUUM FULL
     there. Its write-ahead log, and a bucket that keeps versions of objects, have settings of their
@@ -79,7 +80,6 @@ async def _purge(
 ) -> tuple[int, Sequence[ResourcePath], bool, CompactResult]:
     """The number of states that were removed, which of the paths have a resource, whether large
     bodies could be removed, and what compacting did."""
-    from podstead.app.adapters.engine import layout_of
     from podstead.app.operator.compact import compact_root
     from podstead.app.operator.data_root import opened_records
     from podstead.features.history.trash import drop_kept
@@ -96,9 +96,8 @@ async def _purge(
         # At once: those in a bucket would stay a while for whoever is about to read them.
         store, now_ms = records.store, records.now_ms()
         are_gone = await store.remove_garbage(now_ms=now_ms + GARBAGE_GRACE_MS)
-    # They are named by versions, and made again when they are asked for.
-    for thumbnail in layout_of(settings).thumbnails.glob("*"):
-        thumbnail.unlink(missing_ok=True)
+        for feature in features():
+            await feature.remove_derived(settings, records)
     compacted = await compact_root(settings, on_step=progress)
     stored = [path for path in paths if found[path] is not None]
     return removed, stored, are_gone, compacted

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the renderer's process loads this module
     from podstead.app.services import Services
     from podstead.config import Settings
     from podstead.features import WorkerFeature
+    from podstead.storage.record_store import RecordStore
 
 
 class PreviewsFeature(Feature):
@@ -27,6 +28,12 @@ class PreviewsFeature(Feature):
 
     def modules(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002 - on in all of them
         return ("podstead.features.previews.worker",)
+
+    async def remove_derived(self, settings: Settings, records: RecordStore) -> None:  # noqa: ARG002
+        from podstead.storage.layout import RootLayout
+
+        for thumbnail in RootLayout(settings.root).thumbnails.glob("*"):
+            thumbnail.unlink(missing_ok=True)
 
     def in_worker(self, services: Services) -> WorkerFeature:
         from podstead.features.previews.worker import PreviewsInWorker

@@ -14,6 +14,7 @@ from podstead.features.search.tables import SCHEMA
 if TYPE_CHECKING:  # a server without it loads none of this
     from podstead.app.services import Services
     from podstead.config import Settings
+    from podstead.storage.record_store import RecordStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,16 @@ class SearchFeature(Feature):
     def modules(self, settings: Settings) -> Sequence[str]:
         own = (f"{__name__}.worker", "snowballstemmer")
         return own if settings.of(SearchSettings).search else ()
+
+    async def remove_derived(self, settings: Settings, records: RecordStore) -> None:
+        from podstead.features.search.fts5 import INDEX_NAME, remove_index
+        from podstead.features.search.index import NEVER_INDEXED
+        from podstead.features.search.postgresql import PostgresqlIndex
+
+        if settings.database is None:
+            remove_index(settings.root / INDEX_NAME)
+        else:
+            await PostgresqlIndex(records).begin(NEVER_INDEXED)
 
     def in_worker(self, services: Services) -> WorkerFeature | None:
         if not services.settings.of(SearchSettings).search:

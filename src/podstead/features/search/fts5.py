@@ -66,6 +66,7 @@ _SCHEMA: Final = """
 """
 _SETTINGS: Final = """
     PRAGMA synchronous = NORMAL;
+    PRAGMA secure_delete = ON;
     PRAGMA cache_size = -16384;
     PRAGMA journal_size_limit = 67108864;
 """

@@ -64,6 +64,10 @@ class Position(Value):
     cursor: str | None = None
 
 
+NEVER_INDEXED: Final = Position(-1, "", "")
+"""A position that no index continues at."""
+
+
 @dataclass(slots=True)
 class IndexStep:
     """What is changed in the index at once. ``ruled`` are subjects whose ACL was created or
