@@ -74,6 +74,10 @@ _SETTINGS: Final = """
 _TABLES: Final = ("documents", "contents", "words", "rules", "languages", "position")
 
 
+class IndexMissing(StorageError):
+    """Nothing has created the index yet, or it was removed."""
+
+
 class Fts5Index:
     """Implements Index."""
 
@@ -102,7 +106,7 @@ class Fts5Index:
     async def position(self) -> Position | None:
         try:
             return await self._reader.run(_position)
-        except FileNotFoundError:
+        except IndexMissing:
             return None
 
     async def begin(self, position: Position) -> None:
@@ -126,7 +130,7 @@ class Fts5Index:
             rows = await self._reader.run(
                 lambda connection: _fetch(connection, "SELECT count(*) FROM documents")
             )
-        except FileNotFoundError:
+        except IndexMissing:
             return 0
         number: int = rows[0][0]
         return number
@@ -207,8 +211,6 @@ class _Connection:
             self._close()
             remove_index(self._database)
             raise _error(error) from error
-        except FileNotFoundError:
-            raise
         except (apsw.Error, OSError) as error:
             raise _error(error) from error
 
@@ -218,7 +220,7 @@ class _Connection:
         if self._connection is None or file == 0 or file != self._file:
             self._close()
             if file == 0 and not self._creates:
-                raise FileNotFoundError(self._database)
+                raise IndexMissing(f"There is no {self._database}")
             self._connection = _open(self._database, creates=self._creates)
             self._file = self._database.stat().st_ino
         return self._connection
@@ -251,7 +253,7 @@ def _open(database: Path, *, creates: bool) -> apsw.Connection:
         connection.transaction_mode = "IMMEDIATE"
         if connection.pragma("user_version") != FORMAT:
             if not creates:
-                raise FileNotFoundError(database)
+                raise IndexMissing(f"{database} is of another version")
             connection.pragma("journal_mode", "wal")
             with connection:
                 for table in _TABLES:

@@ -45,6 +45,8 @@ logger = logging.getLogger("podstead.search")
 LOOK_S: Final = 0.5
 LOOKS_PER_CHECK: Final = 4
 """How often it looks whether somebody has the index built anew."""
+UNFORESEEN_S: Final = 60.0
+"""How long it pauses after an unexpected error, which may well repeat."""
 ROWS: Final = 64
 """How many rows of the log, or resources, make one step."""
 STEP_CHARACTERS: Final = 4_000_000
@@ -96,6 +98,9 @@ class Indexer:
                     self._mark = mark
             except ServerTrouble:
                 logger.exception("The index of the search could not be changed; it is tried again")
+            except Exception:
+                logger.exception("Unexpected error in the index of the search; trying again")
+                await asyncio.sleep(UNFORESEEN_S)
 
     async def catch_up(self) -> None:
         """Index everything that the change log and the store have. Raises StorageError."""
