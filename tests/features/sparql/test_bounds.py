@@ -112,9 +112,7 @@ async def test_the_process_cannot_connect() -> None:
         asked = SparqlQuery(text, "http://example.org/", QueryForm.SELECT)
         pool = QueryProcesses()
         with pytest.raises(Unprocessable, match="no result"):
-            await pool.answer(
-                "view", "asker", _nothing, asked, "text/csv", requester="a", pod="/p/"
-            )
+            await pool.answer(Nothing(), asked, "text/csv", requester="a", pod="/p/")
         await pool.close()
         listener.setblocking(False)
         with pytest.raises(BlockingIOError):
@@ -122,21 +120,28 @@ async def test_the_process_cannot_connect() -> None:
 
 
 async def test_what_cannot_be_read_has_no_statements() -> None:
-    async def fill(process: WarmProcess) -> None:
-        for name, type_, content in (
-            ("bad", TURTLE, b"<a"),
-            ("unknown", "application/ld+json", b'{"@context": "http://example.org/c", "a": 1}'),
-            ("good", "application/ld+json", b'{"@id": "http://e/a", "http://e/b": 1}'),
-        ):
-            document = StoredDocument(f"http://e/{name}", type_, content)
-            await process.put({ResourcePath(f"/{name}"): (Version("1"), document)})
+    class Some(Nothing):
+        async def fill(self, process: WarmProcess) -> None:
+            for name, type_, content in (
+                ("bad", TURTLE, b"<a"),
+                ("unknown", "application/ld+json", b'{"@context": "http://example.org/c", "a": 1}'),
+                ("good", "application/ld+json", b'{"@id": "http://e/a", "http://e/b": 1}'),
+            ):
+                document = StoredDocument(f"http://e/{name}", type_, content)
+                await process.put({ResourcePath(f"/{name}"): (Version("1"), document)})
 
     asked = SparqlQuery(COUNT, "http://example.org/", QueryForm.SELECT)
     pool = QueryProcesses()
-    pieces = await pool.answer("view", "asker", fill, asked, "text/csv", requester="a", pod="/p/")
+    pieces = await pool.answer(Some(), asked, "text/csv", requester="a", pod="/p/")
     assert b"".join([piece async for piece in pieces]).split() == [b"n", b"1"]
     await pool.close()
 
 
-async def _nothing(_: WarmProcess) -> None:
+class Nothing:
     """No documents."""
+
+    async def look(self) -> tuple[str, str]:
+        return "view", "asker"
+
+    async def fill(self, process: WarmProcess) -> None:
+        """There are none."""

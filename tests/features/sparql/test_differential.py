@@ -15,8 +15,11 @@ import pytest
 import rdflib
 from rdflib.term import Node
 
-from tests.support.application import BASE, Server
+from podstead.app.adapters.root import prepared_root
+from podstead.config import Settings
+from tests.support.application import BASE, Server, running, with_two_pods
 from tests.support.asgi import Client
+from tests.support.postgresql import new_database
 from tests.support.rdf import FORMATS, JSON_LD, N_TRIPLES, TURTLE
 
 ROOT = "/alice/w/"
@@ -115,6 +118,19 @@ async def by_endpoint(client: Client, text: str) -> Counter[frozenset[tuple[str,
 
 @pytest.mark.parametrize("seed", range(6))
 async def test_answers_equal_those_over_what_the_asker_can_get(server: Server, seed: int) -> None:
+    await compare(server, seed)
+
+
+async def test_so_they_do_on_postgresql(settings: Settings) -> None:
+    with new_database() as database:
+        on_postgresql = settings.with_values(database=database)
+        with prepared_root(on_postgresql):
+            async with running(on_postgresql) as application:
+                await compare(await with_two_pods(application), 6)
+
+
+async def compare(server: Server, seed: int) -> None:
+    """Write at random, and compare answers."""
     random = Random(seed)
     await server.alice.put("/alice/groups", FRIENDS, TURTLE)
     await server.alice.put(ROOT, "", TURTLE)

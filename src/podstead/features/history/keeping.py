@@ -60,8 +60,8 @@ LOOK_S: Final = 5.0
 CREATIONS_OF_BATCH: Final = 500
 PAGE_OF_BATCHES: Final = 20
 LOOKS_PER_STORING: Final = 12
-MAX_CREATIONS: Final = 20_000
-"""How many creations wait to be stored; of more, it is not known who made them."""
+MAX_CREATIONS: Final = 5_000
+"""How many creations in one pod wait to be stored; of more, it is not known who made them."""
 BATCH: Final = 100
 """How many states one write removes."""
 
@@ -195,7 +195,6 @@ class CreationLog:
         self._records = records
         self._retentions = retentions
         self._waiting: dict[ResourcePath, list[Creation]] = {}
-        self._number = 0
 
     def committed(self, agent: Identity | None, write: Write) -> None:
         """As :class:`WriteObserver` says."""
@@ -203,12 +202,11 @@ class CreationLog:
             return
         for put in write.puts:
             root = storage_root(put.path) if put.creates else None
-            if root is not None and self._number < MAX_CREATIONS:
+            if root is not None and len(self._waiting.setdefault(root, [])) < MAX_CREATIONS:
                 iri = None if agent is None else agent.iri
                 client = None if agent is None else agent.client_id
                 creation = Creation(put.path, iri, client, write.version, write.at_ms)
-                self._waiting.setdefault(root, []).append(creation)
-                self._number += 1
+                self._waiting[root].append(creation)
 
     async def store(self) -> None:
         """Store what waits. Raises ServerTrouble; it is then stored later."""
@@ -222,7 +220,6 @@ class CreationLog:
                 except BaseException:
                     self._waiting.setdefault(root, [])[:0] = batch
                     raise
-                self._number -= len(batch)
 
     async def _store(self, root: ResourcePath, batch: Sequence[Creation]) -> None:
         kept_ms = self._retentions.of(root).deleted_ms
@@ -233,19 +230,19 @@ class CreationLog:
             put = CREATIONS.put(key, value, owner=root, expires_ms=expires_ms)
             await self._records.commit([put])
 
-    async def of(self, root: ResourcePath) -> Mapping[ResourcePath, Creation]:
-        """The last creation of each resource of a pod, as far as it is known. Raises
+    async def of(self, root: ResourcePath, since_ms: int = 0) -> Mapping[ResourcePath, Creation]:
+        """The last creation of each resource of a pod since a time, as far as it is known. Raises
         ServerTrouble."""
         await self.store()
         found: dict[ResourcePath, Creation] = {}
-        after, records = str(root), self._records
+        after, records = f"{root}{since_ms:015d}", self._records
         while page := await CREATIONS.page(
             records.store, after=after, now_ms=records.now_ms(), limit=PAGE_OF_BATCHES
         ):
             for each in page:
                 if not each.key.startswith(root):
                     return found
-                for creation in each.value.creations:
+                for creation in each.value.creations:  # stored after it was made
                     last = found.get(creation.path)
                     if last is None or last.at_ms <= creation.at_ms:
                         found[creation.path] = creation

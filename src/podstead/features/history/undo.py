@@ -176,7 +176,7 @@ class Undo:
     ) -> UndoableChanges:
         created = {
             path: each
-            for path, each in (await self._created(root)).items()
+            for path, each in (await self._created(root, since_ms)).items()
             if each.at_ms >= since_ms and Actor(each.agent, each.client) == actor
         }
         found: list[UndoableChange] = []
@@ -200,11 +200,13 @@ class Undo:
         is_complete = counts[True] < MAX_CHANGES and len(creations) < MAX_CHANGES
         return UndoableChanges(found, shown, is_complete=is_complete)
 
-    async def _created(self, root: ResourcePath) -> Mapping[ResourcePath, Creation]:
+    async def _created(
+        self, root: ResourcePath, since_ms: int = 0
+    ) -> Mapping[ResourcePath, Creation]:
         """The last creations; none if nothing would be in the trash."""
         if not self.past.retentions.of(root).deleted_ms:
             return {}
-        return await self.trash.keeper.creations.of(root)
+        return await self.trash.keeper.creations.of(root, since_ms)
 
     async def _creations(
         self, agent: Identity | None, actor: Actor, created: Mapping[ResourcePath, Creation]

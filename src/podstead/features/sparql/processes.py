@@ -12,9 +12,9 @@ import asyncio
 import logging
 import math
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -41,6 +41,8 @@ RESULT_MIB: Final = 256
 TIME_LIMIT_S: Final = 60.0
 """How long a process may take for the next piece: on a loaded machine, it gets less of a
 processor."""
+LASTS_S: Final = 600.0
+"""How long an answer may take in all: one that is received slowly keeps a process from others."""
 IDLE_S: Final = 120.0
 """How long a process stays warm after a query."""
 WARM_BYTES: Final = 128 * 1024 * 1024
@@ -116,8 +118,17 @@ class WarmProcess:
 
 
 _Owners = tuple[Hashable, Hashable]
-Fill = Callable[[WarmProcess], Awaitable[None]]
-"""Brings the documents of a process up to date."""
+"""A view and an asker: processes of either are used again."""
+
+
+class QueriedDocuments(Protocol):
+    """What a query is about."""
+
+    async def look(self) -> _Owners:
+        """Find out what the asker may read, which says whose process it can be."""
+
+    async def fill(self, process: WarmProcess) -> None:
+        """Bring the documents of a process up to date."""
 
 
 class QueryProcesses:
@@ -144,9 +155,7 @@ class QueryProcesses:
 
     async def answer(
         self,
-        view: Hashable,
-        asker: Hashable,
-        fill: Fill,
+        documents: QueriedDocuments,
         query: SparqlQuery,
         media_type: str,
         *,
@@ -156,7 +165,7 @@ class QueryProcesses:
         """The result in pieces, of which the first is there.
 
         Raises RateLimited and Overloaded, what evaluating raises (Unprocessable, BadRequest), and
-        what ``fill`` raises.
+        what the documents raise, which nothing is asked of before it is the turn of the requester.
         """
         wait_s = self._budgets.wait_s(requester)
         if wait_s > 0:
@@ -167,10 +176,11 @@ class QueryProcesses:
                 retry_after_s=retry_after_s,
             )
         await self._slots.acquire(requester, pod=pod)
-        running = _Running(self, (view, asker), requester, pod)
+        running = _Running(self, requester, pod)
         try:
-            process = running.process = await self._started(view, asker)
-            await fill(process)
+            running.owners = await documents.look()
+            process = running.process = await self._started(*running.owners)
+            await documents.fill(process)
             asked = msgspec.msgpack.encode((query, media_type))
             await process.send(evaluation.QUERY, asked)
             running.first = await anext(running, None)
@@ -247,10 +257,8 @@ class QueryProcesses:
 class _Running:
     """A query that a process is answering, or is about to; iterates over the result."""
 
-    def __init__(
-        self, processes: QueryProcesses, owners: _Owners, requester: str, pod: str
-    ) -> None:
-        self.owners = owners
+    def __init__(self, processes: QueryProcesses, requester: str, pod: str) -> None:
+        self.owners: _Owners = (None, None)
         self.requester = requester
         self.pod = pod
         self.process: WarmProcess | None = None
@@ -258,6 +266,7 @@ class _Running:
         """A piece that was received before the others were asked for."""
         self._processes = processes
         self._ended = False
+        self._until_s = asyncio.get_running_loop().time() + LASTS_S
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -270,6 +279,8 @@ class _Running:
         if self.process is None or self._ended:
             raise StopAsyncIteration
         try:
+            if asyncio.get_running_loop().time() > self._until_s:
+                raise Unprocessable("The result was not received in time")
             kind, content = await self.process.receive()
             if kind == evaluation.DATA:
                 return content

@@ -8,7 +8,7 @@ below it that they may read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -141,12 +141,8 @@ class SparqlEndpoint:
         services.resources.note_read(agent, container)
         pieces = None
         if request.method != "HEAD":
-            asked = _Asked(self._services, self._views, agent, request, container)
-            view = await asked.look()
             pieces = await self.processes.answer(
-                view.key,
-                view.asker,
-                asked.fill,
+                _Asked(services, self._views, agent, request, container),
                 query,
                 media_type,
                 requester=limit_key(agent, base_url=self._base_url),
@@ -186,20 +182,22 @@ class _Asked:
         self._container = container
         self._view: QueryView | None = None
 
-    async def look(self) -> QueryView:
-        """What the sender may read now."""
-        self._view = await self._views.of(self._agent, self._origin, self._container)
-        return self._view
+    async def look(self) -> tuple[Hashable, Hashable]:
+        """As :class:`podstead.features.sparql.processes.QueriedDocuments` does."""
+        view = self._view = await self._views.of(self._agent, self._origin, self._container)
+        return view.key, view.asker
 
     async def fill(self, process: WarmProcess) -> None:
         """Bring the documents of a process up to date. Raises Unprocessable if there are too many,
         and Overloaded if they change all the time."""
-        view = self._view or await self.look()
         for _ in range(_ATTEMPTS):
-            if process.state == view.state or await self._bring(process, view):
+            view = self._view
+            if view is not None and (
+                process.state == view.state or await self._bring(process, view)
+            ):
                 process.state = view.state
                 return
-            view = await self.look()
+            await self.look()
         raise Overloaded("The container is changing too fast to be queried; try again")
 
     async def _bring(self, process: WarmProcess, view: QueryView) -> bool:
