@@ -166,6 +166,8 @@ async def test_containers_are_queried(searched: Searched) -> None:
     assert "application/x-www-form-urlencoded" in (head.header("accept-query") or "")
     described = await server.public.get("/.search/description/alice/")
     assert described.status == 200
+    storage = await server.public.get("/alice/.well-known/solid")
+    assert f"{BASE}/.search/description/alice/" in storage.text
     assert f"{BASE}/.search/in/alice/?q={{searchTerms}}" in described.text
     assert (await server.alice.get("/.search/in/alice/a.txt?q=apples")).status == 404
 

@@ -61,7 +61,8 @@ _SCHEMA: Final = """
     );
     CREATE TABLE languages (language TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE VIRTUAL TABLE words USING fts5 (
-        names, terms, content = '', contentless_delete = 1, tokenize = 'ascii'
+        names, terms, content = '', contentless_delete = 1, tokenize = 'ascii',
+        prefix = '1 2 3'
     );
 """
 _SETTINGS: Final = """

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from podstead.features import WorkerFeature
-from podstead.features.search.endpoint import SearchEndpoint
+from podstead.features.search.endpoint import DESCRIPTION, SearchEndpoint
 from podstead.features.search.extractor import Extractor
 from podstead.features.search.finding import Finder
 from podstead.features.search.fts5 import INDEX_NAME, Fts5Index
@@ -34,6 +34,10 @@ def index_of(settings: Settings, records: RecordStore) -> Index:
 
 class SearchInWorker(WorkerFeature):
     """Answers questions and, in one worker, keeps the index up."""
+
+    storage_links = (
+        ("openSearchDescription", "http://rdfs.org/ns/void#openSearchDescription", DESCRIPTION),
+    )
 
     def __init__(self, services: Services) -> None:
         self._services = services
