@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +24,10 @@ pytest.register_assert_rewrite("tests.storage.engine_suite")
 # Compiled modules are kept: the tests start hundreds of processes, each of which imports them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A shell has its jobs in the background ignore SIGINT, and what the tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Files of tests are in memory where that is possible: a server waits for the disk at each commit.
 # What is to be shown on a disk asks for `disk_path`. A TMPDIR that is set applies to all others.

@@ -15,7 +15,7 @@ from podstead.core.errors import Overloaded, StorageError, StoreUnavailable
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.postgresql import PostgresStore, migrate, writer
 from podstead.storage.postgresql.apply import lock_key
-from podstead.storage.postgresql.connecting import connect
+from podstead.storage.postgresql.connecting import ConnectionPool, connect
 from podstead.storage.records import Committed, EntryId, PutEntry, Version, Write
 from podstead.storage.root import prepare_folders
 from tests.storage.engine_suite.engine import commit, content_of, plant, put, write
@@ -196,11 +196,13 @@ async def test_the_database_does_not_end_a_commit(database: str, tmp_path: Path)
             await other.execute(f"ALTER DATABASE {name} RESET statement_timeout".encode())
 
 
-async def test_a_read_that_takes_too_long_is_ended(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("podstead.storage.postgresql.parts.READ_LIMIT_S", SHORT_S)
+async def test_a_read_that_takes_too_long_is_ended(database: str, tmp_path: Path) -> None:
     async with opened(database, tmp_path) as store, await other_session(database) as other:
+        assert store._opened is not None
+        pool = store._opened.reads
+        assert isinstance(pool, ConnectionPool)
+        usual_s = pool.limit_s
+        pool.limit_s = SHORT_S
         async with other.transaction():
             await other.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
             # More than there are connections: some wait for those.
@@ -208,6 +210,7 @@ async def test_a_read_that_takes_too_long_is_ended(
             for each in reads:
                 with pytest.raises(StoreUnavailable):
                     await each
+        pool.limit_s = usual_s
         await stored(store)
 
 

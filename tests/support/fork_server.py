@@ -53,8 +53,9 @@ _ALSO_USED = (
     "podstead.app.services",
     "podstead.app.process.run",
     "podstead.app.process.tls.terminator",
-    "podstead.app.process.tls.terminator",
     "podstead.cli.commands",
+    "podstead.storage.blobs.s3",
+    "podstead.storage.postgresql",
     "uvloop",
 )
 

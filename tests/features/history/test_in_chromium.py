@@ -128,6 +128,24 @@ def test_the_trash_is_emptied(page: Page, home: Home) -> None:  # noqa: F811
 
 
 @IN_EVERY_WINDOW
+def test_all_traces_of_a_folder_are_removed(page: Page, home: Home) -> None:  # noqa: F811
+    home.put("a.txt", "one", "two")
+    sign_in(page, home.server, home.person)
+    page.goto(f"{home.server.base_url}/.pages/trash")
+    page.get_by_role("link", name="Remove all traces").click()
+    page.get_by_label("File or folder").fill("private/trip/")
+    page.get_by_role("button", name="Show what is kept").click()
+    expect(page.get_by_text("One former version")).to_be_visible()
+    expect(page.get_by_text("It still exists, and that stays.")).to_be_visible()
+    page.get_by_label("I know that nobody can restore it.").check()
+    page.get_by_role("button", name="Remove it for good").click()
+    expect(page.get_by_text("Nothing of it is in the trash or among the versions")).to_be_visible()
+    assert home.text("a.txt") == "two"
+    page.goto(home.page("versions", "a.txt"))
+    expect(page.get_by_text("No former version of this document is kept.")).to_be_visible()
+
+
+@IN_EVERY_WINDOW
 def test_two_versions_are_compared_and_the_first_is_restored(page: Page, home: Home) -> None:  # noqa: F811
     home.put("list.txt", "tent\nstove", "tent\nkettle")
     sign_in(page, home.server, home.person)
@@ -178,6 +196,7 @@ def _trash_and_undo(page: Page, home: Home) -> Iterator[str]:  # noqa: F811
     yield "empty trash"
     client_id = home.change_with_application()
     page.goto(f"{home.server.base_url}/.pages/trash")
+    page.get_by_text("How long it is kept").click()
     page.get_by_text("Empty the trash").click()
     yield "trash"
     page.get_by_role("link", name="Undo changes").click()
@@ -198,7 +217,17 @@ def _versions(page: Page, home: Home) -> Iterator[str]:  # noqa: F811
         yield f"two versions of {name}"
 
 
-@pytest.mark.parametrize("pages", [_trash_and_undo, _versions])
+def _purge(page: Page, home: Home) -> Iterator[str]:  # noqa: F811
+    home.put("a.txt", "one", "two")
+    page.goto(f"{home.server.base_url}/.pages/purge")
+    yield "nothing to purge"
+    page.get_by_label("File or folder").fill(home.folder)
+    page.get_by_role("button", name="Show what is kept").click()
+    page.get_by_role("button", name="Remove it for good").wait_for()
+    yield "what is kept"
+
+
+@pytest.mark.parametrize("pages", [_trash_and_undo, _versions, _purge])
 def test_axe_finds_nothing_on_any_page(
     page: Page,  # noqa: F811
     home: Home,
@@ -207,5 +236,5 @@ def test_axe_finds_nothing_on_any_page(
 ) -> None:
     sign_in(page, home.server, home.person)
     seen = {name: violations(page, axe) for name in pages(page, home)}
-    assert len(seen) == 4
+    assert len(seen) == (2 if pages is _purge else 4)
     assert {name: found for name, found in seen.items() if found} == {}

@@ -166,7 +166,7 @@ class Retentions:
         self._chosen, self._mark = chosen, mark
 
 
-class Creation(msgspec.Struct, frozen=True, array_like=True):
+class KnownCreation(msgspec.Struct, frozen=True, array_like=True):
     """Who has created a resource, through which application, and the version that it got."""
 
     path: ResourcePath
@@ -180,7 +180,7 @@ class Creations(msgspec.Struct, frozen=True):
     """Some of the creations in a pod. The key is the root of the pod, the time when they were
     stored, and something random; the root is the owner."""
 
-    creations: tuple[Creation, ...]
+    creations: tuple[KnownCreation, ...]
 
 
 CREATIONS: Final = RecordKind("history-created", Creations)
@@ -194,7 +194,7 @@ class CreationLog:
     def __init__(self, records: RecordStore, retentions: Retentions) -> None:
         self._records = records
         self._retentions = retentions
-        self._waiting: dict[ResourcePath, list[Creation]] = {}
+        self._waiting: dict[ResourcePath, list[KnownCreation]] = {}
 
     def committed(self, agent: Identity | None, write: Write) -> None:
         """As :class:`WriteObserver` says."""
@@ -205,7 +205,7 @@ class CreationLog:
             if root is not None and len(self._waiting.setdefault(root, [])) < MAX_CREATIONS:
                 iri = None if agent is None else agent.iri
                 client = None if agent is None else agent.client_id
-                creation = Creation(put.path, iri, client, write.version, write.at_ms)
+                creation = KnownCreation(put.path, iri, client, write.version, write.at_ms)
                 self._waiting[root].append(creation)
 
     async def store(self) -> None:
@@ -221,7 +221,7 @@ class CreationLog:
                     self._waiting.setdefault(root, [])[:0] = batch
                     raise
 
-    async def _store(self, root: ResourcePath, batch: Sequence[Creation]) -> None:
+    async def _store(self, root: ResourcePath, batch: Sequence[KnownCreation]) -> None:
         kept_ms = self._retentions.of(root).deleted_ms
         if kept_ms:
             now_ms = self._records.now_ms()
@@ -230,11 +230,13 @@ class CreationLog:
             put = CREATIONS.put(key, value, owner=root, expires_ms=expires_ms)
             await self._records.commit([put])
 
-    async def of(self, root: ResourcePath, since_ms: int = 0) -> Mapping[ResourcePath, Creation]:
+    async def of(
+        self, root: ResourcePath, since_ms: int = 0
+    ) -> Mapping[ResourcePath, KnownCreation]:
         """The last creation of each resource of a pod since a time, as far as it is known. Raises
         ServerTrouble."""
         await self.store()
-        found: dict[ResourcePath, Creation] = {}
+        found: dict[ResourcePath, KnownCreation] = {}
         after, records = f"{root}{since_ms:015d}", self._records
         while page := await CREATIONS.page(
             records.store, after=after, now_ms=records.now_ms(), limit=PAGE_OF_BATCHES

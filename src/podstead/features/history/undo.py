@@ -34,7 +34,7 @@ from podstead.core.identifiers import (
 )
 from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, Operation
-from podstead.features.history.keeping import Creation
+from podstead.features.history.keeping import KnownCreation
 from podstead.features.history.past import Past, write_again
 from podstead.features.history.trash import Trash
 from podstead.resources.entity_tags import stored_tag
@@ -126,7 +126,7 @@ class _StatesOfResource:
         self.last = state
 
 
-def _undoes_itself(change: UndoableChange, created: Mapping[ResourcePath, Creation]) -> bool:
+def _undoes_itself(change: UndoableChange, created: Mapping[ResourcePath, KnownCreation]) -> bool:
     """Whether the actor has deleted what the actor had created."""
     creation = created.get(change.path)
     return (
@@ -202,14 +202,14 @@ class Undo:
 
     async def _created(
         self, root: ResourcePath, since_ms: int = 0
-    ) -> Mapping[ResourcePath, Creation]:
+    ) -> Mapping[ResourcePath, KnownCreation]:
         """The last creations; none if nothing would be in the trash."""
         if not self.past.retentions.of(root).deleted_ms:
             return {}
         return await self.trash.keeper.creations.of(root, since_ms)
 
     async def _creations(
-        self, agent: Identity | None, actor: Actor, created: Mapping[ResourcePath, Creation]
+        self, agent: Identity | None, actor: Actor, created: Mapping[ResourcePath, KnownCreation]
     ) -> Sequence[UndoableCreation]:
         """What is still there of it, as far as the agent may read it, the last path first."""
         found: dict[ResourcePath, UndoableCreation] = {}
@@ -249,7 +249,7 @@ class Undo:
         grant, _ = await self.past.gate.current_grant(agent, None, path)
         return grant.allows(Mode.READ)
 
-    async def _is_unchanged(self, actor: Actor, creation: Creation, present: Metadata) -> bool:
+    async def _is_unchanged(self, actor: Actor, creation: KnownCreation, present: Metadata) -> bool:
         """Whether nobody but the actor has changed what the actor has created."""
         version, path = creation.version, present.path
         root = storage_root(path)
