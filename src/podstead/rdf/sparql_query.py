@@ -112,8 +112,8 @@ def parse_query(
     default_graphs: Sequence[str] = (),
     named_graphs: Sequence[str] = (),
 ) -> SparqlQuery:
-    """The query with its dataset: that of the request (SPARQL 1.1 Protocol, section 2.1.4) precedes
-    its own, in ``FROM`` and ``FROM NAMED``.
+    """The query with its dataset: that of the request precedes its own, in ``FROM`` and
+    ``FROM NAMED``, as SPARQL 1.1 Protocol says.
 
     Its grammar is only checked by :meth:`QueryStore.evaluate`. Raises MalformedRdf, Unprocessable
     for SERVICE, and BadRequest for a query that is too long or nested too deeply.
