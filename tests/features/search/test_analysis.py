@@ -17,11 +17,11 @@ from podstead.features.search.analysis import (
     Term,
     fold,
     index_text,
-    matches,
     parse_question,
     snippet,
     terms,
 )
+from tests.features.search.plain_search import matches
 
 # ruff: noqa: RUF001 - the letters that people write
 

@@ -24,10 +24,11 @@ from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath
 from podstead.features.search import analysis, extraction
-from podstead.features.search.analysis import matches, parse_question
+from podstead.features.search.analysis import parse_question
 from podstead.features.search.extraction import Extracted, NoText, Text, extract, has_text, read
 from podstead.features.search.extractor import MAX_BYTES_WITHOUT_PROCESS, Extractor
 from podstead.storage.records import Metadata, ResourceKind, Version
+from tests.features.search.plain_search import matches
 from tests.support.searched import Searched
 
 SAMPLES = Path(__file__).parent / "samples"

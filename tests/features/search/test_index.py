@@ -17,11 +17,12 @@ from podstead.app.adapters.root import prepared_root
 from podstead.app.operator.data_root import opened_records
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath, encode_segment
-from podstead.features.search.analysis import index_text, matches, parse_question, terms
+from podstead.features.search.analysis import index_text, parse_question, terms
 from podstead.features.search.fts5 import Fts5Index
 from podstead.features.search.index import Index, IndexedDocument, IndexQuery, IndexStep, Position
 from podstead.features.search.worker import index_of
 from podstead.wac.modes import any_member
+from tests.features.search.plain_search import matches
 from tests.support.postgresql import new_database
 from tests.support.usual_roots import usual_settings
 
@@ -159,11 +160,10 @@ async def found_by_rule(index: Index) -> Mapping[ResourcePath, Sequence[object]]
     found = {}
     for rule in await index.rules(root, limit=1000):
         candidates = await index.candidates(IndexQuery(question, root, [rule], 1000))
-        contents = await index.contents(each.path for each in candidates)
+        terms = await index.terms((each.path for each in candidates), max_characters=10**6)
         if candidates:
             found[rule] = sorted(
-                (each.path, each.version, each.media_type, contents[each.path].terms)
-                for each in candidates
+                (each.path, each.version, each.media_type, terms[each.path]) for each in candidates
             )
     return found
 

@@ -44,13 +44,15 @@ class SearchFeature(Feature):
 
     async def remove_derived(self, settings: Settings, records: RecordStore) -> None:
         from podstead.features.search.fts5 import INDEX_NAME, remove_index
-        from podstead.features.search.index import NEVER_INDEXED
+        from podstead.features.search.index import Position
         from podstead.features.search.postgresql import PostgresqlIndex
 
         if settings.database is None:
             remove_index(settings.root / INDEX_NAME)
         else:
-            await PostgresqlIndex(records).begin(NEVER_INDEXED)
+            index = PostgresqlIndex(records)
+            await index.begin(Position(0, "", ""))
+            await index.forget()
 
     def in_worker(self, services: Services) -> WorkerFeature | None:
         if not services.settings.of(SearchSettings).search:

@@ -13,15 +13,14 @@ in the text, then the newest. Statistics of the whole index would tell of what o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from podstead.core.identifiers import ResourcePath, acl_of
 from podstead.core.identity import Identity
 from podstead.features.search.analysis import Question, parse_question, snippet
-from podstead.features.search.extraction import Extracted
-from podstead.features.search.index import Candidate, Index, IndexQuery
+from podstead.features.search.index import Candidate, Index, IndexQuery, StoredText
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.storage.protocol import Snapshot, Store
 from podstead.wac.effective import acl_paths, paths_to_read
@@ -34,6 +33,10 @@ CONSIDERED: Final = 500
 """So many readable documents are ordered at most; further ones are found by narrower questions."""
 MAX_STEPS: Final = 4
 """How often the index is asked for so many, if most of them turn out not to be readable."""
+AT_ONCE: Final = 50
+"""After so many decisions or ranks, other requests go on."""
+RANKED_CHARACTERS: Final = 20_000
+"""So much of a document is looked at for its place in the order."""
 PAGE: Final = 20
 
 
@@ -113,15 +116,25 @@ class Finder:
             await asyncio.sleep(0)  # lets other requests go on
         else:
             is_complete = False
-        contents: Mapping[ResourcePath, Extracted] = {}
         if not newest and question.wanted:
-            contents = await self.index.contents(each.path for each in found)
-            found.sort(key=lambda each: _rank(each, contents.get(each.path), question))
+            found = await self._ranked(found, question)
         shown = found[page * PAGE : (page + 1) * PAGE]
-        if newest or not question.wanted:
-            contents = await self.index.contents(each.path for each in shown)
-        hits = [_hit(each, contents.get(each.path), question) for each in shown]
+        texts = await self.index.texts(each.path for each in shown)
+        hits = []
+        for each in shown:
+            hits.append(_hit(each, texts.get(each.path), question))
+            await asyncio.sleep(0)
         return FoundPage(hits, len(found) > (page + 1) * PAGE, is_complete)
+
+    async def _ranked(self, found: Sequence[Candidate], question: Question) -> list[Candidate]:
+        paths = (each.path for each in found)
+        terms = await self.index.terms(paths, max_characters=RANKED_CHARACTERS)
+        ranks = {}
+        for each in found:
+            ranks[each.path] = _rank(each, terms.get(each.path, ""), question)
+            if len(ranks) % AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return sorted(found, key=lambda each: ranks[each.path])
 
     async def _readable_rules(
         self, decisions: _Decisions, below: ResourcePath
@@ -150,7 +163,9 @@ class _Decisions:
         if agent is not None and agent.limit is not None:
             agent = replace(agent, limit=None)
         found = []
-        for path in rules:
+        for number, path in enumerate(rules):
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
             grant = await self._gate.grant(agent, self._asker.origin, path, snapshot)
             if grant.allows(Mode.READ):
                 found.append(path)
@@ -163,7 +178,9 @@ class _Decisions:
         paths = {path for each in candidates for path in paths_to_read(each.path)}
         snapshot = await self._store.read_metadata(paths)
         found = []
-        for each in candidates:
+        for number, each in enumerate(candidates):
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
             metadata = snapshot[each.path]
             if metadata is None or metadata.version != each.version:
                 continue
@@ -204,25 +221,21 @@ def replace_offset(selection: IndexQuery, offset: int) -> IndexQuery:
     )
 
 
-def _rank(
-    candidate: Candidate, content: Extracted | None, question: Question
-) -> tuple[bool, float, int, str]:
-    share = 0.0
-    if content is not None and content.terms:
-        text = f" {content.terms} "
-        hits = sum(
-            text.count(f" {words}")
-            for clause in question.wanted
-            for words in (" ".join(clause.words) + ("" if clause.is_prefix else " "),)
-        )
-        share = hits / (1 + text.count(" "))
+def _rank(candidate: Candidate, terms: str, question: Question) -> tuple[bool, float, int, str]:
+    text = f" {terms} "
+    hits = sum(
+        text.count(f" {words}")
+        for clause in question.wanted
+        for words in (" ".join(clause.words) + ("" if clause.is_prefix else " "),)
+    )
+    share = hits / (1 + text.count(" "))
     return not candidate.in_name, -share, -candidate.modified_ms, candidate.path
 
 
-def _hit(candidate: Candidate, content: Extracted | None, question: Question) -> Hit:
+def _hit(candidate: Candidate, stored: StoredText | None, question: Question) -> Hit:
     excerpt: Sequence[tuple[str, bool]] = ()
-    if content is not None and content.text:
-        excerpt = snippet(question, content.text, content.language)
+    if stored is not None and stored.text:
+        excerpt = snippet(question, stored.text, stored.language)
     return Hit(
         candidate.path,
         candidate.media_type,

@@ -20,7 +20,6 @@ import apsw
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features.search.analysis import Clause, Question
-from podstead.features.search.extraction import Extracted
 from podstead.features.search.index import (
     COLUMNS,
     Candidate,
@@ -28,6 +27,7 @@ from podstead.features.search.index import (
     IndexQuery,
     IndexStep,
     Position,
+    StoredText,
     candidate_of,
     conditions,
     marks,
@@ -157,14 +157,22 @@ class Fts5Index:
         )
         return [language for (language,) in rows]
 
-    async def contents(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, Extracted]:
-        wanted = list(paths)
+    async def terms(
+        self, paths: Iterable[ResourcePath], *, max_characters: int
+    ) -> Mapping[ResourcePath, str]:
+        rows = await self._contents(f"substr(terms, 1, {max_characters:d})", list(paths))
+        return dict(rows)
+
+    async def texts(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, StoredText]:
+        rows = await self._contents("text, language", list(paths))
+        return {path: StoredText(*rest) for path, *rest in rows}
+
+    async def _contents(self, columns: str, paths: Sequence[ResourcePath]) -> Sequence[Row]:
         select = (
-            "SELECT path, terms, text, language FROM documents JOIN contents USING (number)"  # noqa: S608
-            f" WHERE path IN ({marks(wanted)})"
+            f"SELECT path, {columns} FROM documents JOIN contents USING (number)"  # noqa: S608
+            f" WHERE path IN ({marks(paths)})"
         )
-        rows = await self._reader.run(lambda connection: _fetch(connection, select, wanted))
-        return {ResourcePath(path): Extracted(*rest) for path, *rest in rows}
+        return await self._reader.run(lambda connection: _fetch(connection, select, paths))
 
     async def close(self) -> None:
         await self._reader.close()

@@ -23,7 +23,6 @@ from podstead.core.identifiers import (
 )
 from podstead.core.value import Value
 from podstead.features.search.analysis import Question
-from podstead.features.search.extraction import Extracted
 from podstead.storage.protocol import Snapshot
 from podstead.storage.schema import Row
 from podstead.storage.tables import end_of
@@ -64,10 +63,6 @@ class Position(Value):
     cursor: str | None = None
 
 
-NEVER_INDEXED: Final = Position(-1, "", "")
-"""A position that no index continues at."""
-
-
 @dataclass(slots=True)
 class IndexStep:
     """What is changed in the index at once. ``ruled`` are subjects whose ACL was created or
@@ -91,6 +86,13 @@ class Candidate(Value):
     modified_ms: int
     author: str | None
     in_name: bool
+
+
+class StoredText(Value):
+    """The beginning of the text of a document, and its languages."""
+
+    text: str
+    language: str | None
 
 
 class IndexQuery(Value):
@@ -135,8 +137,13 @@ class Index(Protocol):
     async def languages(self) -> Sequence[str]:
         """The languages of all documents that were ever put, with stems."""
 
-    async def contents(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, Extracted]:
-        """The content of some candidates."""
+    async def terms(
+        self, paths: Iterable[ResourcePath], *, max_characters: int
+    ) -> Mapping[ResourcePath, str]:
+        """The beginnings of the terms of some candidates."""
+
+    async def texts(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, StoredText]:
+        """The texts of some candidates, for excerpts."""
 
     async def close(self) -> None:
         """Close what was opened, and let another worker change the index."""

@@ -12,7 +12,6 @@ from typing import Final
 
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features.search.analysis import Clause
-from podstead.features.search.extraction import Extracted
 from podstead.features.search.index import (
     COLUMNS,
     Candidate,
@@ -20,6 +19,7 @@ from podstead.features.search.index import (
     IndexQuery,
     IndexStep,
     Position,
+    StoredText,
     candidate_of,
     conditions,
     marks,
@@ -36,6 +36,7 @@ from podstead.features.search.tables import (
 from podstead.storage.protocol import FeatureRows
 from podstead.storage.record_store import Lease, RecordStore
 from podstead.storage.records import DropRow, PutRow, Record
+from podstead.storage.schema import Row
 from podstead.storage.tables import end_of
 from podstead.wac.modes import any_member
 
@@ -162,16 +163,21 @@ class PostgresqlIndex:
     async def languages(self) -> Sequence[str]:
         return [language for (language,) in await self._store.fetch(LANGUAGES.select())]
 
-    async def contents(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, Extracted]:
-        wanted = list(paths)
-        if not wanted:
-            return {}
-        select = (
-            f"SELECT path, terms, text, language FROM {CONTENTS.name}"  # noqa: S608 - our table
-            f" WHERE path IN ({marks(wanted)})"
-        )
-        rows = await self._store.fetch(select, *wanted)
-        return {ResourcePath(path): Extracted(*rest) for path, *rest in rows}
+    async def terms(
+        self, paths: Iterable[ResourcePath], *, max_characters: int
+    ) -> Mapping[ResourcePath, str]:
+        rows = await self._contents(f"substr(terms, 1, {max_characters:d})", list(paths))
+        return dict(rows)
+
+    async def texts(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, StoredText]:
+        rows = await self._contents("text, language", list(paths))
+        return {path: StoredText(*rest) for path, *rest in rows}
+
+    async def _contents(self, columns: str, paths: Sequence[ResourcePath]) -> Sequence[Row]:
+        if not paths:
+            return []
+        select = f"SELECT path, {columns} FROM {CONTENTS.name} WHERE path IN ({marks(paths)})"  # noqa: S608
+        return await self._store.fetch(select, *paths)
 
     async def close(self) -> None:
         if self._lease.lasts_for(0):
