@@ -192,8 +192,13 @@ def set_quota(settings: Settings, names: Sequence[str], size: str) -> Output:
 @pod.command("export", short_help="Write a pod to an archive.")
 @click.argument("name")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--versions",
+    is_flag=True,
+    help="Write former versions of the documents, too. They are not imported again.",
+)
 @on_settings()
-def export(settings: Settings, name: str, file: Path) -> Output:
+def export(settings: Settings, name: str, file: Path, *, versions: bool) -> Output:
     """Write everything in the pod NAME to FILE, a ZIP archive that any program unpacks: documents
     with their types and dates, access rules, descriptions, and repositories as bundles. FILE
     must not exist.
@@ -203,7 +208,9 @@ def export(settings: Settings, name: str, file: Path) -> Output:
     """
     from podstead.app.operator.pod_archives import export_pod
 
-    exported = with_progress(lambda progress: export_pod(settings, name, file, on_step=progress))
+    exported = with_progress(
+        lambda progress: export_pod(settings, name, file, with_versions=versions, on_step=progress)
+    )
     done = (
         f"Wrote {exported.size_bytes:,} bytes with {exported.documents:,} documents and "
         f"{exported.repositories:,} repositories to {file}."

@@ -6,6 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.support.client import create_pod
 from tests.support.git import Git, url_of
 from tests.support.git_requests import OPTIONS, new_work
@@ -28,7 +30,10 @@ NOT_FOLLOWED = {
 """Recommendations, and why the archive does not follow them."""
 
 
-def test_an_archive_is_what_the_specification_requires(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--versions",)])
+def test_an_archive_is_what_the_specification_requires(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
     install_clients()
     with running_server(ServerProcess(tmp_path / "root", OPTIONS)) as server:
         pod = create_pod(server)
@@ -40,12 +45,14 @@ def test_an_archive_is_what_the_specification_requires(tmp_path: Path) -> None:
                 ("private/empty/", b"", "text/turtle"),
             ):
                 assert owner.put(f"{pod.root}{name}", content, content_type).status == 201
+            replaced = owner.put(f"{pod.root}private/data", b"<> <#p> 2.", "text/turtle")
+            assert replaced.status in {204, 205}
             described = owner.put(f"{pod.root}private/.meta", "<> <#p> 1.", "text/turtle")
             assert described.status in {201, 204}
         work = new_work(Git(tmp_path), pod)
         work("push", "--quiet", url_of(pod, "private/notes"), "main")
         file, root = str(tmp_path / "pod.zip"), ("--root", str(server.root))
-        assert run_command("pod", "export", pod.name, file, *root).returncode == 0
+        assert run_command("pod", "export", pod.name, file, *options, *root).returncode == 0
     said = subprocess.run(
         [PYTHON, FOLDER / "validate_crate.py", file],
         capture_output=True,

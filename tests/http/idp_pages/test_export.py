@@ -51,6 +51,21 @@ async def test_a_person_downloads_their_pod(
         assert b"acl:agent" in opened.read("alice/private/.acl")
 
 
+@pytest.mark.feature("history")
+async def test_former_versions_are_downloaded_on_request(
+    browser: Browser, account: Page, server: Server
+) -> None:
+    for content in ("dear diary", "dear reader"):
+        await server.alice.put("/alice/private/diary", content, "text/plain")
+    page = await browser.send(account, FORM, versions="yes")
+    assert page.url.endswith(f"{ARCHIVE}?versions=yes")
+    answer = await browser.ask("GET", f"{ARCHIVE}?versions=yes")
+    with zipfile.ZipFile(io.BytesIO(answer.body)) as opened:
+        (name,) = [each for each in opened.namelist() if each.startswith("former versions/")]
+        assert opened.read(name) == b"dear diary"
+        assert opened.read("alice/private/diary.txt") == b"dear reader"
+
+
 async def test_a_download_goes_on_where_it_broke_off(
     browser: Browser, account: Page, server: Server, clock: FakeClock
 ) -> None:

@@ -33,14 +33,17 @@ from tests.support.application import BASE, Server
 PHOTO = b"\x89PNG" + bytes(range(256)) * 2000
 
 
-async def contents_of(pods: OpenedPods, name: str = "alice") -> PodContents:
-    pod = await pods.records.store.read_pod(name)
+async def contents_of(
+    pods: OpenedPods, name: str = "alice", *, with_versions: bool = False
+) -> PodContents:
+    store = pods.records.store
+    pod = await store.read_pod(name)
     assert pod is not None
-    return await read_contents(pods.records.store, pod, base_url=BASE, issuer=BASE)
+    return await read_contents(store, pod, base_url=BASE, issuer=BASE, with_versions=with_versions)
 
 
-async def archive_of(pods: OpenedPods) -> PodArchive:
-    return PodArchive(pods.records.store, await contents_of(pods))
+async def archive_of(pods: OpenedPods, *, with_versions: bool = False) -> PodArchive:
+    return PodArchive(pods.records.store, await contents_of(pods, with_versions=with_versions))
 
 
 async def whole(archive: PodArchive, start: int = 0, end: int | None = None) -> bytes:
@@ -115,6 +118,43 @@ async def test_every_part_of_an_archive_can_be_had_later(pods: OpenedPods, serve
         assert await whole(again, start, start + 1000) == octets[start : start + 1000]
     await server.alice.put("/alice/notes/b", "{}", "application/ld+json")
     assert (await archive_of(pods)).tag != first.tag
+
+
+@pytest.mark.feature("history")
+async def test_former_versions_of_documents_are_in_an_archive_when_they_are_wanted(
+    pods: OpenedPods, server: Server, settings: Settings, tmp_path: Path
+) -> None:
+    await fill(server)
+    for content in ("one", "two" * 50_000, "three"):
+        for name in ("a.txt", "gone.txt"):
+            await server.alice.put(f"/alice/notes/{name}", content, "text/plain")
+    await server.alice.delete("/alice/notes/gone.txt")
+    await server.alice.put("/alice/notes/gone.txt", "another document", "text/plain")
+    archive, plain = await archive_of(pods, with_versions=True), await archive_of(pods)
+    octets = await whole(archive)
+    assert archive.tag != plain.tag
+    assert len(octets) == archive.size_bytes
+    for start in range(0, len(octets), len(octets) // 20):
+        assert await whole(archive, start, start + 1000) == octets[start : start + 1000]
+    file = tmp_path / "alice.zip"
+    await export_pod(settings, "alice", file, with_versions=True, on_step=lambda *_: None)
+    with zipfile.ZipFile(file) as opened:
+        assert opened.testzip() is None
+        names = [name for name in opened.namelist() if name.startswith("former versions/")]
+        assert [opened.read(name) for name in sorted(names)] == [b"one", b"two" * 50_000]
+        crate = json.loads(opened.read("ro-crate-metadata.json"))
+        page = opened.read("index.html").decode()
+    for name in names:
+        assert name.startswith("former versions/alice/notes/a.txt/")
+        (entity,) = [each for each in crate["@graph"] if unquote(each["@id"]) == name]
+        assert entity["exampleOfWork"] == {"@id": "alice/notes/a.txt"}
+        assert entity["@id"] in page
+    # They are not imported, and neither hinder what is.
+    report = await moved(settings, file)
+    assert (report.not_taken, report.closed, report.not_renamed) == ([], [], [])
+    after = await contents_of(pods, "alicia", with_versions=True)
+    assert len(after.resources) == len((await contents_of(pods)).resources)
+    assert list(after.versions) == []
 
 
 async def test_an_archive_never_mixes_two_states(pods: OpenedPods, server: Server) -> None:

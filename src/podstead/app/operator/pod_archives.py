@@ -46,13 +46,16 @@ class Exported:
     documents: int
     containers: int
     repositories: int
+    versions: int
     left_out: tuple[str, ...]
     changed: tuple[str, ...]
 
 
-async def export_pod(settings: Settings, name: str, file: Path, *, on_step: OnStep) -> Exported:
-    """Write the archive of a pod to a file, which must not exist yet. ``on_step`` gets the bytes
-    that were written and those that are expected.
+async def export_pod(
+    settings: Settings, name: str, file: Path, *, with_versions: bool = False, on_step: OnStep
+) -> Exported:
+    """Write the archive of a pod to a file, which must not exist yet, with former versions of
+    documents or without. ``on_step`` gets the bytes that were written and those that are expected.
 
     The file appears when it is complete. Raises NotFound, Conflict, DiskFull, Overloaded,
     StorageError.
@@ -68,6 +71,7 @@ async def export_pod(settings: Settings, name: str, file: Path, *, on_step: OnSt
                 base_url=pods.settings.base_url,
                 issuer=pods.settings.issuer,
                 bundler=archives,
+                with_versions=with_versions,
             )
         archive = PodArchive(store, contents, lenient=True)
         size_bytes = await _write(file, archive, on_step)
@@ -78,6 +82,7 @@ async def export_pod(settings: Settings, name: str, file: Path, *, on_step: OnSt
         documents=sum(not each.kind.is_container for each in contents.resources),
         containers=sum(each.kind.is_container for each in contents.resources),
         repositories=len(contents.bundles),
+        versions=len(contents.versions),
         left_out=tuple(map(contents.url_of, contents.left_out)),
         changed=tuple(archive.changed),
     )

@@ -38,7 +38,7 @@ from podstead.resources.exporting.zip_records import (
     local_header,
 )
 from podstead.storage.open_body import OpenBody, StreamedBody
-from podstead.storage.protocol import ResourceStore, Store
+from podstead.storage.protocol import Store
 
 _IN_THREAD_FROM_BYTES: Final = 256 * 1024
 _PIECE_BYTES: Final = 64 * 1024
@@ -70,9 +70,7 @@ class PodArchive(StreamedBody):
     present state is taken, the archive says so, and :attr:`size_bytes` is only what was expected.
     """
 
-    def __init__(
-        self, store: ResourceStore, contents: PodContents, *, lenient: bool = False
-    ) -> None:
+    def __init__(self, store: Store, contents: PodContents, *, lenient: bool = False) -> None:
         self._store = store
         self._contents = contents
         self._lenient = lenient
@@ -163,11 +161,16 @@ class PodArchive(StreamedBody):
 
     async def _open(self, each: ArchivedResource) -> OpenBody | None:
         """The content; ``None`` if it is gone and the archive is lenient."""
-        body = await self._store.open_body(each.metadata)
+        if each.former is not None:
+            body = await self._store.open_former(each.former)
+        else:
+            body = await self._store.open_body(each.metadata)
         while body is None:
             path = each.metadata.path
             if not self._lenient:
                 raise ContentsChanged(path)
+            if each.former is not None:
+                return None  # it need not be kept any longer
             if path not in self.changed:
                 self.changed.append(path)
             current = (await self._store.read_metadata([path]))[path]
@@ -360,9 +363,9 @@ class PodDownloads:
         self._issuer = issuer
         self._semaphores = AgentSemaphores(at_once=MAX_OF_PERSON)
 
-    async def open(self, name: str) -> PodDownload:
-        """The archive of a pod as it is now. The caller has authorized the request. Raises NotFound
-        and RateLimited."""
+    async def open(self, name: str, *, with_versions: bool = False) -> PodDownload:
+        """The archive of a pod as it is now. The caller has authorized the request. Raises
+        NotFound, Overloaded and RateLimited."""
         pod = await self._store.read_pod(name)
         if pod is None:
             raise NotFound(f"There is no pod '{name}'")
@@ -374,6 +377,7 @@ class PodDownloads:
                 issuer=self._issuer,
                 bundler=self._bundler,
                 max_resources=MAX_RESOURCES,
+                with_versions=with_versions,
             )
             # Determining the size takes a second for a hundred thousand resources.
             archive = await asyncio.to_thread(PodArchive, self._store, contents)

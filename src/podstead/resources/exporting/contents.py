@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
+from podstead.core.date_times import write_time
 from podstead.core.errors import Overloaded
 from podstead.core.identifiers import (
     ACL_SUFFIX,
@@ -23,6 +24,12 @@ from podstead.resources.archives import ArchiveFolder, archive_name
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.trees import tree_pages
+from podstead.storage.former_states import (
+    FORMER_STATE,
+    REPLACED,
+    FormerState,
+    former_state_of,
+)
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import ResourceStore, Store
 from podstead.storage.records import Metadata, PodRecord, ResourceKind
@@ -31,6 +38,13 @@ _RESOURCES_AT_ONCE: Final = 1000
 _CHANGES_AT_ONCE: Final = 1000
 _ATTEMPTS: Final = 8
 _BUNDLE: Final = "repository.bundle"
+VERSIONS: Final = "former versions/"
+"""The folder of former versions in an archive. No pod has a name with a space."""
+_VERSIONS_OF_POD: Final = (
+    f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s AND deleted = %s"  # noqa: S608
+    " AND (path, modified_ms, version) > (%s, %s, %s)"
+    " ORDER BY path, modified_ms, version LIMIT %s"
+)
 _FORMAT: Final = "2"
 """Changes whenever the same pod would be written differently."""
 
@@ -61,7 +75,7 @@ class RepositoryBundler(Protocol):
 class PodContents(msgspec.Struct, frozen=True):
     """A pod at one moment: all its resources in the order of their paths, the containers whose
     repositories are left out, and those whose repositories are not. ``sequence`` is the last change
-    before that moment."""
+    before that moment. ``versions`` are former states of the documents, if they are wanted."""
 
     pod: PodRecord
     base_url: str
@@ -70,6 +84,7 @@ class PodContents(msgspec.Struct, frozen=True):
     left_out: Sequence[ResourcePath]
     bundles: Mapping[ResourcePath, RepositoryBundle]
     sequence: int
+    versions: Sequence[FormerState] = ()
 
     def url_of(self, path: ResourcePath) -> str:
         """The URL of a resource."""
@@ -87,6 +102,8 @@ class PodContents(msgspec.Struct, frozen=True):
         for each in self.resources:
             times = f"{each.created_ms} {last_modified_ms(each)}"
             digest.update(f"\0{each.path} {each.version} {times}".encode())
+        for state in self.versions:
+            digest.update(f"\0{state.path} {state.modified_ms} {state.version}".encode())
         return digest.hexdigest()[:32]
 
     @property
@@ -103,6 +120,7 @@ async def read_contents(
     issuer: str,
     bundler: RepositoryBundler | None = None,
     max_resources: int | None = None,
+    with_versions: bool = False,
 ) -> PodContents:
     """The contents of a pod; ``bundler`` adds the repositories of its containers.
 
@@ -117,7 +135,8 @@ async def read_contents(
         raise Overloaded(ResourceCodes.POD_CHANGES_TOO_FAST)
     found = Bundled({}, ()) if bundler is None else await bundler.bundle_all(pod.root)
     left_out, bundles = sorted(found.left_out), dict(sorted(found.bundles.items()))
-    return PodContents(pod, base_url, issuer, resources, left_out, bundles, sequence)
+    versions = await _versions(store, pod.root, resources, max_resources) if with_versions else ()
+    return PodContents(pod, base_url, issuer, resources, left_out, bundles, sequence, versions)
 
 
 async def _all_resources(
@@ -128,6 +147,28 @@ async def _all_resources(
         found += page
         if max_resources is not None and len(found) > max_resources:
             raise Overloaded(ResourceCodes.TOO_MANY_FILES, number=max_resources)
+    return found
+
+
+async def _versions(
+    store: Store,
+    root: ResourcePath,
+    resources: Sequence[Metadata],
+    max_versions: int | None,
+) -> Sequence[FormerState]:
+    """The former states of documents that are there, and not those of earlier documents."""
+    created = {
+        each.path: each.created_ms for each in resources if each.kind is ResourceKind.DOCUMENT
+    }
+    found: list[FormerState] = []
+    key: tuple[str, int, str] = ("", 0, "")
+    while rows := await store.fetch(_VERSIONS_OF_POD, root, REPLACED, *key, _RESOURCES_AT_ONCE):
+        states = [former_state_of(row) for row in rows]
+        found += [each for each in states if created.get(each.path) == each.created_ms]
+        if max_versions is not None and len(found) > max_versions:
+            raise Overloaded(ResourceCodes.TOO_MANY_FILES, number=max_versions)
+        last = states[-1]
+        key = last.path, last.modified_ms, last.version
     return found
 
 
@@ -148,13 +189,16 @@ class ArchivedResource(msgspec.Struct):
     """A resource with its name in the archive.
 
     That of a container ends in a slash. A container with a description of its own also has a file
-    for that, ``described_by``, otherwise empty. The same applies to its ``repository``.
+    for that, ``described_by``, otherwise empty. The same applies to its ``repository``. That of a
+    former state has the name of the document that it is a version of.
     """
 
     metadata: Metadata
     name: str
     described_by: str = ""
     repository: str = ""
+    former: FormerState | None = None
+    version_of: str = ""
 
 
 def named(contents: PodContents) -> Sequence[ArchivedResource]:
@@ -170,7 +214,19 @@ def named(contents: PodContents) -> Sequence[ArchivedResource]:
         path = each.metadata.path
         if path in contents.bundles:
             each.repository = each.name + folders[path].free(_BUNDLE)
+    for state in contents.versions:
+        of = names[state.path]
+        archived.append(
+            ArchivedResource(state.metadata, _version_name(of, state), former=state, version_of=of)
+        )
     return archived
+
+
+def _version_name(of: str, state: FormerState) -> str:
+    """By time, with the extension of the document: no file system dislikes it."""
+    moment = write_time(state.modified_ms).replace(":", "")
+    _, dot, extension = of.rpartition("/")[2].rpartition(".")
+    return f"{VERSIONS}{of}/{moment} {state.version[:12]}{dot}{extension if dot else ''}"
 
 
 def _named(

@@ -7,7 +7,7 @@ resources, not on their content, whose SHA-256 always has the same length.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 from urllib.parse import quote
@@ -16,7 +16,7 @@ from podstead.core.date_times import write_time
 from podstead.core.identifiers import DESCRIPTION_SUFFIX, ResourcePath, parent_container, subject_of
 from podstead.core.media_types import essence
 from podstead.resources.entity_tags import last_modified_ms
-from podstead.resources.exporting.contents import ArchivedResource, PodContents
+from podstead.resources.exporting.contents import VERSIONS, ArchivedResource, PodContents
 from podstead.storage.records import Metadata, ResourceKind
 
 MANIFEST: Final = "ro-crate-metadata.json"
@@ -90,7 +90,10 @@ def _entities(  # noqa: PLR0917 - each is a part of the whole
         "publisher": {"@id": f"{contents.base_url}/"},
         "provider": {"@id": contents.issuer},
         "mainEntity": {"@id": iri_of(root_name)},
-        "hasPart": [{"@id": iri_of(root_name)}, {"@id": PAGE}],
+        "hasPart": [
+            {"@id": iri_of(name)}
+            for name in (root_name, PAGE, *([VERSIONS] if contents.versions else ()))
+        ],
     }
     yield {
         "@id": _RIGHTS,
@@ -123,12 +126,23 @@ def _entities(  # noqa: PLR0917 - each is a part of the whole
         "sha256": hashes.get(PAGE, NO_HASH),
         "about": {"@id": "./"},
     }
-    names = {each.metadata.path: each.name for each in archived}
+    names = {each.metadata.path: each.name for each in archived if each.former is None}
     for each in archived:
         if each.metadata.kind.is_container:
             yield from _container(contents, each, hashes, members)
-        else:
+        elif each.former is None:
             yield _file(contents, each, hashes, names)
+        else:
+            # Without a URL, so that nobody takes it for the document.
+            of = {"@id": iri_of(each.version_of)}
+            yield {**_file_facts(each.name, each.metadata, hashes), "exampleOfWork": of}
+    if contents.versions:
+        yield {
+            "@id": iri_of(VERSIONS),
+            "@type": "Dataset",
+            "name": "Former versions of documents",
+            "hasPart": [{"@id": iri_of(each.name)} for each in archived if each.former],
+        }
 
 
 def _container(
@@ -214,6 +228,8 @@ def _members(archived: Sequence[ArchivedResource]) -> Mapping[str, Sequence[str]
     """The members of each folder of the archive."""
     found: dict[str, list[str]] = {}
     for each in archived[1:]:
+        if each.former is not None:
+            continue
         folder = each.name.rstrip("/").rpartition("/")[0]
         found.setdefault(f"{folder}/", []).append(each.name)
     return found
@@ -225,6 +241,8 @@ def description(contents: PodContents, changed: Sequence[ResourcePath]) -> str:
     said = [f"The Solid pod {url} as of {date}: {_CONTAINED}. {_NOT_CONTAINED}."]
     if contents.bundles:
         said.append("Git repositories are contained as bundles, which git clone reads.")
+    if contents.versions:
+        said.append("Former versions of documents are contained, in a folder of their own.")
     if contents.left_out:
         urls = ", ".join(map(contents.url_of, contents.left_out))
         said.append(f"Some git repositories are not contained; clone them: {urls}.")
@@ -252,13 +270,20 @@ def page(
     ).encode()
     members: dict[ResourcePath, list[ArchivedResource]] = {}
     for each in archived:
-        if not each.metadata.kind.is_container:
+        if not each.metadata.kind.is_container and each.former is None:
             path = each.metadata.path
             folder = subject_of(path) if subject_of(path).endswith("/") else parent_container(path)
             members.setdefault(folder or path, []).append(each)
     for each in archived:
         if each.metadata.kind.is_container:
             yield from _folder(contents, each, members.get(each.metadata.path, ()))
+    if contents.versions:
+        yield b"<h2>Former versions</h2>\n"
+        yield from _table(
+            _row_of(each.name, each.metadata, f"{each.version_of}, {_file_of(each.name)}")
+            for each in archived
+            if each.former is not None
+        )
     yield b"</body>\n</html>\n"
 
 
@@ -269,29 +294,39 @@ def _folder(
     if not (files or folder.described_by or folder.repository):
         yield b"<p>No files.</p>\n"
         return
+    rows = []
+    if folder.repository:
+        size_bytes = contents.bundles[folder.metadata.path].size_bytes
+        rows.append(_row(folder.repository, _BUNDLE_TYPE, size_bytes, contents.modified_ms))
+    if folder.described_by:
+        rows.append(_row_of(folder.described_by, folder.metadata))
+    rows += [_row_of(each.name, each.metadata) for each in files]
+    yield from _table(rows)
+
+
+def _table(rows: Iterable[bytes]) -> Iterator[bytes]:
     yield (
         b'<table>\n<thead><tr><th scope="col">File</th><th scope="col">Type</th>'
         b'<th scope="col">Bytes</th><th scope="col">Changed</th></tr></thead>\n<tbody>\n'
     )
-    if folder.repository:
-        size_bytes = contents.bundles[folder.metadata.path].size_bytes
-        yield _row(folder.repository, _BUNDLE_TYPE, size_bytes, contents.modified_ms)
-    if folder.described_by:
-        yield _row_of(folder.described_by, folder.metadata)
-    for each in files:
-        yield _row_of(each.name, each.metadata)
+    yield from rows
     yield b"</tbody>\n</table>\n"
 
 
-def _row_of(name: str, metadata: Metadata) -> bytes:
+def _file_of(name: str) -> str:
+    """The name without its folder."""
+    return name.rpartition("/")[2]
+
+
+def _row_of(name: str, metadata: Metadata, shown: str = "") -> bytes:
     content_type = essence(metadata.content_type)
-    return _row(name, content_type, metadata.size_bytes, metadata.modified_ms)
+    return _row(name, content_type, metadata.size_bytes, metadata.modified_ms, shown)
 
 
-def _row(name: str, content_type: str, size_bytes: int, modified_ms: int) -> bytes:
-    shown = escape(name.rpartition("/")[2])
+def _row(name: str, content_type: str, size_bytes: int, modified_ms: int, shown: str = "") -> bytes:
+    text = escape(shown or _file_of(name))
     return (
-        f'<tr><td><a href="{escape(iri_of(name))}">{shown}</a></td>'
+        f'<tr><td><a href="{escape(iri_of(name))}">{text}</a></td>'
         f"<td>{escape(content_type)}</td>"
         f"<td>{size_bytes:,}</td><td>{write_time(modified_ms)[:10]}</td></tr>\n"
     ).encode()

@@ -412,6 +412,7 @@ class OwnAccountPages:
 
 EXPORT_PATH: Final = f"{ACCOUNT}/export"
 _SUFFIX: Final = ".zip"
+_WITH_VERSIONS: Final = "?versions=yes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,10 +425,12 @@ class ExportPages:
     @route(EXPORT_PATH, "POST", needs_terms=False)
     async def allow(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain."""
-        await page.submission()
+        sent = await page.submission()
         owner = page.recent_owner("export")
         await self.exports.allow(owner, page.source)
         address = f"{EXPORT_PATH}/{owner.account.pod}{_SUFFIX}"
+        if sent.text("versions") == "yes":
+            address += _WITH_VERSIONS
         if page.wants_page:
             return see_other(address)
         return json_response(200, {"archive": address})
@@ -442,7 +445,8 @@ class ExportPages:
             raise NotFound(WebCodes.OTHER_POD_NAME)
         if not await self.exports.is_allowed(owner):
             raise SignInAgain(again_url("export"))
-        archive = await self.downloads.open(owner.account.pod)
+        with_versions = page.query_text("versions") == "yes"
+        archive = await self.downloads.open(owner.account.pod, with_versions=with_versions)
         etag = f'"{archive.tag}"'
         fields = request.fields
         asked = fields.get(b"range") if request.method == "GET" else None
