@@ -14,6 +14,8 @@ LEFT_OUT = frozenset(filter(None, os.environ.get(LEFT_OUT_VARIABLE, "").split(",
 
 GIT_OPTIONS = () if "git" in LEFT_OUT else ("--git",)
 """Turns git on, where a server of a test that is about something else has it, too."""
+ONLY_NAMES = {} if "search" in LEFT_OUT else {"search": False}
+"""The settings of a server whose search box searches names only."""
 WEBID_TLS_OPTIONS = () if "webid_tls" in LEFT_OUT else ("--webid-tls",)
 """Has the TLS listener request client certificates, likewise."""
 NO_HISTORY_OPTIONS = (

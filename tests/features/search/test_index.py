@@ -102,7 +102,7 @@ async def compare(index: Index, before: Texts, after: Texts, asked: Sequence[str
         question = parse_question(text, await index.languages())
         for below in map(ResourcePath, ("/alice/", "/alice/b/", "/bob/")):
             for rules in (None, RULES[:1], []):
-                found = await index.candidates(IndexQuery(question, below, rules, 100))
+                found = await index.candidates(IndexQuery(question, [below], rules, 100))
                 assert {each.path for each in found} == {
                     each.path
                     for each in new
@@ -159,7 +159,7 @@ async def found_by_rule(index: Index) -> Mapping[ResourcePath, Sequence[object]]
     question, root = parse_question("", ()), ResourcePath("/")
     found = {}
     for rule in await index.rules(root, limit=1000):
-        candidates = await index.candidates(IndexQuery(question, root, [rule], 1000))
+        candidates = await index.candidates(IndexQuery(question, [root], [rule], 1000))
         terms = await index.terms((each.path for each in candidates), max_characters=10**6)
         if candidates:
             found[rule] = sorted(

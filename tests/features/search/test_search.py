@@ -182,3 +182,22 @@ async def test_the_page_shows_results_with_marks(searched: Searched) -> None:
     assert "Nothing was found" in (await alice.get("/.pages/search?q=apples&kind=pdf")).text
     bob = await sign_in_by_token(server, server.bob)
     assert "a.txt" not in (await bob.get("/.pages/search?q=apples&in=/alice/")).text
+
+
+async def test_the_page_searches_what_is_shared_as_well(searched: Searched) -> None:
+    server = searched.server
+    for path in ("/alice/shared/a.txt", "/alice/notes/one.txt", "/alice/notes/other.txt"):
+        await put(searched, path, "ripe apples")
+    assert (await server.bob.put("/bob/own.txt", "ripe apples", "text/plain")).status == 201
+    await server.put_acl("/alice/shared/", (BOB_READS, "+Read"))
+    await server.put_acl("/alice/notes/one.txt", (BOB_READS, "Read"))
+    await searched.catch_up()
+    bob = await sign_in_by_token(server, server.bob)
+    page = (await bob.get("/.pages/search?q=apples")).text
+    for found in ("/bob/own.txt", "/alice/shared/a.txt", "/alice/notes/one.txt"):
+        assert f'href="/.pages/files{found}"' in page
+    assert "other.txt" not in page
+    page = (await bob.get("/.pages/search?q=apples&in=/bob/")).text
+    assert "own.txt" in page
+    assert "one.txt" not in page
+    assert 'href="/.pages/search?q=apples"' in page

@@ -14,8 +14,9 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.request_context import requester
 from podstead.resources.outcome import ListedMembers, ResourceRequest
 from podstead.resources.service import ResourceService
-from tests.support.application import Server
+from tests.support.application import Server, Start
 from tests.support.browser import Browser, Page
+from tests.support.features import ONLY_NAMES
 from tests.support.pod_pages import csrf_token_of, sign_in_by_token
 
 LIST = "/.pages/files/alice/private/"
@@ -206,9 +207,10 @@ async def test_the_grid_has_tiles(server: Server, alice: Browser) -> None:
     assert '<ul class="tiles"' in page.text
 
 
-async def test_search_finds_names_below_and_nothing_that_is_hidden(
-    server: Server, alice: Browser, bob: Browser
-) -> None:
+async def test_search_finds_names_below_and_nothing_that_is_hidden(start: Start) -> None:
+    server = await start(**ONLY_NAMES)
+    alice = await sign_in_by_token(server, server.alice)
+    bob = await sign_in_by_token(server, server.bob)
     await put(server, "deep/deeper/needle%201.txt")
     await server.alice.put("/alice/public/open/needle%202.txt", "x", "text/plain")
     page = await alice.get("/.pages/search?q=NEEDLE")
@@ -225,8 +227,9 @@ async def test_search_finds_names_below_and_nothing_that_is_hidden(
 
 
 async def test_searches_of_one_network_wait_for_each_other_only(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    server = await start(**ONLY_NAMES)
     running, most = Counter[str](), Counter[str]()
     members = ResourceService.members
 

@@ -87,7 +87,7 @@ class SearchEndpoint:
         number = _page_number(only(fields, "page"))
         answer = await self.finder.find(
             Asker(agent, request.fields.get(b"origin")),
-            below,
+            [below],
             text,
             newest=sort == "newest",
             page=number - 1,

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from podstead.core.identifiers import ResourcePath, acl_of
+from podstead.core.identifiers import ResourcePath, acl_of, is_container
 from podstead.core.identity import Identity
 from podstead.features.search.analysis import Question, parse_question, snippet
-from podstead.features.search.index import Candidate, Index, IndexQuery, StoredText
+from podstead.features.search.index import Candidate, Index, IndexQuery, StoredText, rules_above
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.storage.protocol import Snapshot, Store
 from podstead.wac.effective import acl_paths, paths_to_read
@@ -81,27 +81,27 @@ class Finder:
     async def find(
         self,
         asker: Asker,
-        below: ResourcePath,
+        places: Sequence[ResourcePath],
         text: str,
         *,
         newest: bool = False,
         page: int = 0,
     ) -> FoundPage:
-        """What the asker may read of what matches below a container. Raises RateLimited,
-        StorageError."""
+        """What the asker may read of what matches below some containers, or in some documents.
+        Raises RateLimited, StorageError."""
         async with self._turns.of(asker.agent):
-            return await self._find(asker, below, text, newest=newest, page=page)
+            return await self._find(asker, places, text, newest=newest, page=page)
 
     async def _find(
-        self, asker: Asker, below: ResourcePath, text: str, *, newest: bool, page: int
+        self, asker: Asker, places: Sequence[ResourcePath], text: str, *, newest: bool, page: int
     ) -> FoundPage:
         position = await self.index.position()
-        if position is None:
+        if position is None or not places:
             return FoundPage((), has_more=False, is_complete=False)
         question = parse_question(text, await self.index.languages())
         decisions = _Decisions(self.gate.for_many(self.store), self.store, asker)
-        rules = await self._readable_rules(decisions, below)
-        selection = IndexQuery(question, below, rules, CONSIDERED, newest)
+        rules = await self._readable_rules(decisions, places)
+        selection = IndexQuery(question, places, rules, CONSIDERED, newest)
         found: list[Candidate] = []
         is_complete = position.cursor is None
         for step in range(MAX_STEPS):
@@ -137,12 +137,17 @@ class Finder:
         return sorted(found, key=lambda each: ranks[each.path])
 
     async def _readable_rules(
-        self, decisions: _Decisions, below: ResourcePath
+        self, decisions: _Decisions, places: Sequence[ResourcePath]
     ) -> Sequence[ResourcePath] | None:
-        rules = await self.index.rules(below, limit=MAX_RULES + 1)
-        if len(rules) > MAX_RULES:
-            return None
-        return await decisions.possible(rules)
+        rules: dict[ResourcePath, None] = {}
+        for place in places:
+            found: Sequence[ResourcePath] = [place, *rules_above(place)]
+            if is_container(place):
+                found = await self.index.rules(place, limit=MAX_RULES + 1)
+            rules.update(dict.fromkeys(found))
+            if len(rules) > MAX_RULES:
+                return None
+        return await decisions.possible(list(rules))
 
 
 class _Decisions:
@@ -213,7 +218,7 @@ def replace_offset(selection: IndexQuery, offset: int) -> IndexQuery:
     """The same selection, after so many."""
     return IndexQuery(
         selection.question,
-        selection.below,
+        selection.places,
         selection.rules,
         selection.limit,
         selection.newest,

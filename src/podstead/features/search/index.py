@@ -13,12 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+import msgspec
+
 from podstead.core.identifiers import (
     ROOT,
     ResourcePath,
     acl_of,
     ancestors,
     encode_segment,
+    is_container,
     subject_of,
 )
 from podstead.core.value import Value
@@ -95,12 +98,12 @@ class StoredText(Value):
     language: str | None
 
 
-class IndexQuery(Value):
-    """What to look for: below which container, with one of which rules (``None`` for any), and how
-    many, after how many."""
+class IndexQuery(msgspec.Struct, frozen=True):
+    """What to look for: in which places (containers with what is below them, or documents), with
+    one of which rules (``None`` for any), and how many, after how many."""
 
     question: Question
-    below: ResourcePath
+    places: Sequence[ResourcePath]
     rules: Sequence[ResourcePath] | None
     limit: int
     newest: bool = False
@@ -176,12 +179,13 @@ def conditions(selection: IndexQuery) -> tuple[list[str], list[str | int]]:
     """The conditions on documents that are not about words, in the SQL of both engines, and their
     values."""
     question = selection.question
-    found = ["d.path > %s", "d.path < %s"]
-    values: list[str | int] = [selection.below, end_of(selection.below)]
+    found: list[str] = []
+    values: list[str | int] = []
     if selection.rules is not None:
         found.append(f"d.rule IN ({marks(selection.rules) or 'NULL'})")
         values += selection.rules
     for alternatives in (
+        [_in_place(each) for each in selection.places],
         [_of_type(each) for each in question.types],
         [_in_folder(each) for each in question.folders],
         [_by_author(each) for each in question.authors],
@@ -196,6 +200,12 @@ def conditions(selection: IndexQuery) -> tuple[list[str], list[str | int]]:
         found.append("d.modified_ms < %s")
         values.append(question.before_ms)
     return found, values
+
+
+def _in_place(place: ResourcePath) -> tuple[str, ...]:
+    if is_container(place):
+        return ("d.path > %s AND d.path < %s", place, end_of(place))
+    return ("d.path = %s", place)
 
 
 def _of_type(text: str) -> tuple[str, ...]:

@@ -9,9 +9,10 @@ from urllib.parse import quote, urlencode
 
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features.search.finding import CONSIDERED, PAGE, Asker, Finder, Hit
+from podstead.resources.sharing.shared import SharedLists
 from podstead.web.pages.addresses import SEARCH, breadcrumb, files_url, shown_name
 from podstead.web.pages.kinds import Kind, kind_of
-from podstead.web.pages.request import PageRequest
+from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response
@@ -26,6 +27,10 @@ _KINDS: Final[Mapping[str, str]] = {
     "video": N_("Videos"),
 }
 _ORDERS: Final[Mapping[str, str]] = {"": N_("Best first"), "newest": N_("Last changed first")}
+
+
+MAX_SHARED: Final = 100
+"""In how many things that others share a search for everything looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +52,11 @@ class ResultsPage:
 
     site: Site
     finder: Finder
+    shared: SharedLists
 
-    async def get(self, page: PageRequest, top: ResourcePath, text: str) -> Response:
-        """Raises RateLimited, StorageError."""
+    async def get(self, page: PageRequest, top: ResourcePath | None, text: str) -> Response:
+        """What is found below a folder, or in all that is the person's and is shared with them.
+        Raises NotAuthenticated, RateLimited, StorageError."""
         kind, order = page.query_text("kind"), page.query_text("sort")
         since = page.query_text("since")
         number = page.query_text("page")
@@ -63,19 +70,20 @@ class ResultsPage:
         if question:
             answer = await self.finder.find(
                 Asker(page.identity, None),
-                top,
+                await self._everywhere(page.signed_in()) if top is None else [top],
                 question,
                 newest=order == "newest",
                 page=min(index, CONSIDERED // PAGE),
             )
-        chosen = {"q": text, "in": top, "kind": kind, "since": since, "sort": order}
+        chosen = {"q": text, "in": top or "", "kind": kind, "since": since, "sort": order}
         return self.site.page(
             page,
             "search/results.html",
             q=text,
             top=top,
-            top_name=shown_name(top),
-            breadcrumb=breadcrumb(top),
+            top_name="" if top is None else shown_name(top),
+            breadcrumb=() if top is None else breadcrumb(top),
+            everywhere=_address({**chosen, "in": ""}, 0) if page.person and top else None,
             kinds=_KINDS,
             kind=kind,
             orders=_ORDERS,
@@ -88,6 +96,10 @@ class ResultsPage:
             more=_address(chosen, index + 1) if answer is not None and answer.has_more else None,
         )
 
+    async def _everywhere(self, person: Person) -> Sequence[ResourcePath]:
+        shared = await self.shared.shared_with(person.identity, own=person.pods)
+        return [*person.pods, *(each.resource for each in shared.resources[:MAX_SHARED])]
+
 
 def _address(chosen: Mapping[str, str], index: int) -> str:
     parameters = {name: value for name, value in chosen.items() if value}
@@ -96,13 +108,13 @@ def _address(chosen: Mapping[str, str], index: int) -> str:
     return f"{SEARCH}?{urlencode(parameters, quote_via=quote)}"
 
 
-def _shown(hit: Hit, top: ResourcePath) -> ShownHit:
+def _shown(hit: Hit, top: ResourcePath | None) -> ShownHit:
     way = [crumb.name for crumb in breadcrumb(hit.path)[:-1]]
     is_folder, name = is_container(hit.path), shown_name(hit.path)
     return ShownHit(
         name=name,
         address=files_url(hit.path),
-        where=" / ".join(way[len(breadcrumb(top)) - 1 :]),
+        where=" / ".join(way if top is None else way[len(breadcrumb(top)) - 1 :]),
         kind=Kind.FOLDER if is_folder else kind_of(hit.media_type, name),
         modified_ms=hit.modified_ms,
         size_bytes=None if is_folder else hit.size_bytes,

@@ -15,6 +15,7 @@ from podstead.features.search.index import Index
 from podstead.features.search.indexer import Indexer
 from podstead.features.search.page import ResultsPage
 from podstead.features.search.postgresql import PostgresqlIndex
+from podstead.resources.sharing.shared import SharedLists
 from podstead.web.files.search import SearchResults
 from podstead.web.forms import FORM_TYPE
 from podstead.web.routes import Endpoint, Route, plain_routes
@@ -59,7 +60,9 @@ class SearchInWorker(WorkerFeature):
 
     @cached_property
     def search_results(self) -> SearchResults:  # type: ignore[override]
-        return ResultsPage(self._services.pages.site, self._finder).get
+        services = self._services
+        shared = SharedLists(services.resource_context, services.owners)
+        return ResultsPage(services.pages.site, self._finder, shared).get
 
     @cached_property
     def queries(self) -> Mapping[str, Endpoint]:  # type: ignore[override]

@@ -37,8 +37,8 @@ _READ_AT_ONCE: Final = 1_000
 _MAX_CHARACTERS: Final = 200
 
 
-SearchResults = Callable[[PageRequest, ResourcePath, str], Awaitable[Response]]
-"""Answers a search below a container for a text, which may be empty, as a page."""
+SearchResults = Callable[[PageRequest, ResourcePath | None, str], Awaitable[Response]]
+"""Answers a search below a container, or everywhere, for a text, which may be empty, as a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,10 @@ class Search:
         """The form and what was found. Raises NotAuthenticated, AccessDenied, NotFound,
         BadRequest."""
         text = page.query_text("q").strip()[:_MAX_CHARACTERS]
-        top = _top(page)
+        top = _named_top(page)
         if self.results is not None:
             return await self.results(page, top, text)
+        top = top or _own_top(page)
         found: list[Found] = []
         is_complete = True
         if text:
@@ -145,14 +146,20 @@ def _result(member: Metadata, name: str, top: ResourcePath) -> Found:
     )
 
 
-def _top(page: PageRequest) -> ResourcePath:
-    """The folder to search in: the one that is named, or else the person's pod."""
+def _own_top(page: PageRequest) -> ResourcePath:
+    """The person's pod."""
+    pods = page.signed_in().pods
+    if not pods:
+        raise NotFound(WebCodes.NO_POD)
+    return pods[0]
+
+
+def _named_top(page: PageRequest) -> ResourcePath | None:
+    """The folder to search in, if one is named."""
     named = page.query_text("in")
     if not named:
-        pods = page.signed_in().pods
-        if not pods:
-            raise NotFound(WebCodes.NO_POD)
-        return pods[0]
+        page.signed_in()
+        return None
     try:
         path = parse_path(named.encode("ascii"))
     except UnicodeEncodeError as error:
