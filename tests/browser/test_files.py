@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import wave
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -337,7 +338,7 @@ def test_a_pdf_a_sound_and_pictures_are_loaded_through_the_pages(page: Page, pod
     with page.expect_response(
         lambda each: (
             each.url.partition("?")[0].endswith(f"{pod.root}private/paper.pdf")
-            and "/files/" not in each.url
+            and "/.pages/raw/" in each.url
         )
     ) as raw:
         page.goto(f"{files}paper.pdf")
@@ -371,7 +372,7 @@ def test_a_long_list_is_read_filtered_and_selected_from(
     page.get_by_role("link", name="Grid").click()
     expect(page.locator('[data-name="sea.png"] img')).to_be_visible()
     page.get_by_role("link", name="Search in subfolders, too").click()
-    page.get_by_label("Part of a name").last.fill("sea")
+    page.get_by_label(re.compile("Part of a name|Words in names or contents")).last.fill("sea")
     page.get_by_role("button", name="Search").last.click()
     page.get_by_role("link", name="sea.png").click()
     expect(page.locator(".media img")).to_have_attribute("alt", "sea.png")

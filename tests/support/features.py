@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ LEFT_OUT = frozenset(filter(None, os.environ.get(LEFT_OUT_VARIABLE, "").split(",
 
 GIT_OPTIONS = () if "git" in LEFT_OUT else ("--git",)
 """Turns git on, where a server of a test that is about something else has it, too."""
-ONLY_NAMES = {} if "search" in LEFT_OUT else {"search": False}
+ONLY_NAMES: dict[str, Any] = {} if "search" in LEFT_OUT else {"search": False}
 """The settings of a server whose search box searches names only."""
 WEBID_TLS_OPTIONS = () if "webid_tls" in LEFT_OUT else ("--webid-tls",)
 """Has the TLS listener request client certificates, likewise."""
