@@ -66,11 +66,14 @@ class ResultsPage:
             question += f" type:{kind}"
         if since:
             question += f' after:"{since}"'
-        answer = None
+        answer, is_everywhere = None, True
         if question:
+            places: Sequence[ResourcePath] = [top] if top else ()
+            if top is None:
+                places, is_everywhere = await self._everywhere(page.signed_in())
             answer = await self.finder.find(
                 Asker(page.identity, None),
-                await self._everywhere(page.signed_in()) if top is None else [top],
+                places,
                 question,
                 newest=order == "newest",
                 page=min(index, CONSIDERED // PAGE),
@@ -91,14 +94,17 @@ class ResultsPage:
             since=since,
             has_answer=answer is not None,
             found=[] if answer is None else [_shown(each, top) for each in answer.hits],
-            is_complete=answer is None or answer.is_complete,
+            is_complete=answer is None or (answer.is_complete and is_everywhere),
             before=_address(chosen, index - 1) if index else None,
             more=_address(chosen, index + 1) if answer is not None and answer.has_more else None,
         )
 
-    async def _everywhere(self, person: Person) -> Sequence[ResourcePath]:
-        shared = await self.shared.shared_with(person.identity, own=person.pods)
-        return [*person.pods, *(each.resource for each in shared.resources[:MAX_SHARED])]
+    async def _everywhere(self, person: Person) -> tuple[Sequence[ResourcePath], bool]:
+        """The person's pods and what others share with them, and whether that is all of it."""
+        listed = await self.shared.shared_with(person.identity, own=person.pods)
+        shared = [each.resource for each in listed.resources[:MAX_SHARED]]
+        is_all = not listed.more_of and listed.after is None
+        return [*person.pods, *shared], is_all and len(shared) == len(listed.resources)
 
 
 def _address(chosen: Mapping[str, str], index: int) -> str:
