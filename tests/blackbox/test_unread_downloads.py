@@ -12,6 +12,7 @@ import pytest
 
 from tests.support import http2
 from tests.support.client import create_pod
+from tests.support.features import WITHOUT_SEARCH
 from tests.support.server import DEADLINE_S, ServerProcess, running_server
 from tests.support.waiting import wait_until
 from tests.support.workers import descriptor_count, only_worker
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 SIZE_BYTES = 20_000_000
-OPTIONS = ("--header-read-timeout-s", "1", "--body-idle-timeout-s", "1")
+OPTIONS = (*WITHOUT_SEARCH, "--header-read-timeout-s", "1", "--body-idle-timeout-s", "1")
 
 
 @pytest.fixture(scope="module")

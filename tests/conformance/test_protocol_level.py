@@ -19,6 +19,7 @@ from tests.conformance.agents import (
     create_agent,
 )
 from tests.support.conformance_places import EXISTING, PLACES
+from tests.support.features import QUERIES
 from tests.support.processes import REPOSITORY
 from tests.support.rdf import JSON_LD, TURTLE
 from tests.support.server import DEADLINE_S, ServerProcess, server_fixture
@@ -35,8 +36,8 @@ ALL_METHODS = {"OPTIONS", "HEAD", "GET", "POST", "PUT", "PATCH", "DELETE"}
 TRANSFERS = {"COPY", "MOVE"}
 """Beyond the methods of the Solid Protocol."""
 ALLOWED = {
-    "root": ALL_METHODS - {"DELETE"} | {"COPY"},
-    "container": ALL_METHODS | TRANSFERS,
+    "root": ALL_METHODS - {"DELETE"} | {"COPY"} | QUERIES,
+    "container": ALL_METHODS | TRANSFERS | QUERIES,
     "rdf": ALL_METHODS - {"POST"} | TRANSFERS,
     "text": ALL_METHODS - {"POST"} | TRANSFERS,
     "root ACL": ALL_METHODS - {"POST", "DELETE"},

@@ -30,7 +30,7 @@ from tests.support.application import BASE, acl_turtle, running
 from tests.support.asgi import Answer, Client
 from tests.support.certificates import holder, key_turtle, rsa_key
 from tests.support.clock import FakeClock
-from tests.support.features import LEFT_OUT
+from tests.support.features import LEFT_OUT, ONLY_NAMES
 from tests.support.postgresql import new_database
 from tests.support.rdf import JSON_LD, TURTLE
 
@@ -273,7 +273,7 @@ async def _compare(folder: Path, drawn: Sequence[Step], database: str | None = N
             root=folder / name, base_url=BASE, pod_creations_per_hour=0,
             invalid_credentials_per_minute=0, token_lifetime_s=TOKEN_LIFETIME_S,
             rendering_cache_bytes=cache_bytes, database=database,
-        ).with_values(**CERTIFICATES)  # fmt: skip
+        ).with_values(**CERTIFICATES, **ONLY_NAMES)  # fmt: skip
 
     bob = holder(f"{BASE}/bob/#me", now_s=clock.now_s(), ends_s=CERTIFICATE_LIFETIME_S).pem
     async with AsyncExitStack() as stack:

@@ -12,7 +12,7 @@ from podstead.pods.names import RESERVED_NAMES
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer, Client
-from tests.support.features import LEFT_OUT
+from tests.support.features import QUERIES
 from tests.support.rdf import JSON_LD, TURTLE
 
 BAD_CREDENTIAL = {"Authorization": "Bearer garbage"}
@@ -405,7 +405,6 @@ def assert_secure(answer: Answer, *, https: bool) -> None:
 
 # --- methods -----------------------------------------------------------------------------------
 
-QUERIES = {"QUERY"} if {"sparql", "search"} - LEFT_OUT else set()
 ALLOW = {
     "/alice/": {"OPTIONS", "HEAD", "GET", "PUT", "POST", "PATCH", "COPY"} | QUERIES,
     "/alice/private/": {

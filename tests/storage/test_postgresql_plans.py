@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from bench.pods_by_sql import create_pods
+from podstead.features import features
 from podstead.storage import base_store
 from podstead.storage import maintenance as shared_maintenance
 from podstead.storage import removal as shared_removal
@@ -202,8 +203,11 @@ def test_every_table_can_be_partitioned_by_the_first_column_of_its_key(
     found = connection.execute(
         "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
     ).fetchall()
-    columns = {**dict.fromkeys(BY_ROOT, "root"), **BY_OWN_KEY}
-    assert [name for (name,) in found] == sorted((*columns, *WHOLE))
+    schemas = [each.schema for each in features() if each.schema is not None]
+    of_features = {each.name: each.key[0] for schema in schemas for each in schema.tables}
+    columns = {**dict.fromkeys(BY_ROOT, "root"), **BY_OWN_KEY, **of_features}
+    whole = (*WHOLE, *(["feature_schemas"] if schemas else ()))
+    assert [name for (name,) in found] == sorted((*columns, *whole))
     for table, column in columns.items():
         # Refused unless every unique index contains the column.
         parted = f"CREATE TABLE parted (LIKE {table} INCLUDING ALL) PARTITION BY HASH ({column})"

@@ -15,6 +15,10 @@ LEFT_OUT = frozenset(filter(None, os.environ.get(LEFT_OUT_VARIABLE, "").split(",
 
 GIT_OPTIONS = () if "git" in LEFT_OUT else ("--git",)
 """Turns git on, where a server of a test that is about something else has it, too."""
+QUERIES = {"QUERY"} if {"sparql", "search"} - LEFT_OUT else set[str]()
+"""The method of queries, where containers have one."""
+WITHOUT_SEARCH = () if "search" in LEFT_OUT else ("--no-search",)
+"""For servers of which nothing may be done in the background."""
 ONLY_NAMES: dict[str, Any] = {} if "search" in LEFT_OUT else {"search": False}
 """The settings of a server whose search box searches names only."""
 WEBID_TLS_OPTIONS = () if "webid_tls" in LEFT_OUT else ("--webid-tls",)
