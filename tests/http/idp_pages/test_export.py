@@ -61,7 +61,7 @@ async def test_former_versions_are_downloaded_on_request(
     assert page.url.endswith(f"{ARCHIVE}?versions=yes")
     answer = await browser.ask("GET", f"{ARCHIVE}?versions=yes")
     with zipfile.ZipFile(io.BytesIO(answer.body)) as opened:
-        (name,) = [each for each in opened.namelist() if each.startswith("former versions/")]
+        (name,) = [each for each in opened.namelist() if each.startswith("former versions/alice")]
         assert opened.read(name) == b"dear diary"
         assert opened.read("alice/private/diary.txt") == b"dear reader"
 

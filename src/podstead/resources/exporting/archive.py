@@ -24,6 +24,7 @@ from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.exporting import crate
 from podstead.resources.exporting.contents import (
+    VERSIONS,
     ArchivedResource,
     PodContents,
     RepositoryBundler,
@@ -131,9 +132,8 @@ class PodArchive(StreamedBody):
     async def _resources(self, output: _Output) -> AsyncIterator[bytes]:
         gone: set[str] = set()
         for each in self._archived:
-            if each.metadata.kind.is_container:
-                async for piece in self._folder(each, output):
-                    yield piece
+            async for piece in self._folder(each, output):
+                yield piece
             if not _file_name(each):
                 continue
             body = await self._open(each)
@@ -149,7 +149,12 @@ class PodArchive(StreamedBody):
             self._archived = [each for each in self._archived if each.name not in gone]
 
     async def _folder(self, each: ArchivedResource, output: _Output) -> AsyncIterator[bytes]:
-        """The folder of a container, and its repository."""
+        """The folder of a container, and its repository; that of all versions before the first."""
+        if each.former is not None and each.former is self._contents.versions[0]:
+            for part in output.header(_folder_of_versions(self._contents), 0):
+                yield part
+        if not each.metadata.kind.is_container:
+            return
         for part in output.header(ZipEntry(each.name, 0, last_modified_ms(each.metadata)), 0):
             yield part
         if not each.repository:
@@ -292,6 +297,12 @@ def _entries(contents: PodContents, archived: Iterable[ArchivedResource]) -> Ite
             yield ZipEntry(each.repository, bundle.size_bytes, contents.modified_ms)
         if name := _file_name(each):
             yield ZipEntry(name, metadata.size_bytes, metadata.modified_ms)
+    if contents.versions:
+        yield _folder_of_versions(contents)
+
+
+def _folder_of_versions(contents: PodContents) -> ZipEntry:
+    return ZipEntry(VERSIONS, 0, contents.modified_ms)
 
 
 def _file_name(each: ArchivedResource) -> str:
