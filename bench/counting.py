@@ -31,12 +31,11 @@ from typing import Final
 
 import uvloop
 
-from bench.inprocess import Exchange, Worker, root_settings, running_worker
+from bench.inprocess import Exchange, Worker, request_settings, running_worker
 from bench.installation import Missing, scratch_folder, system_command
 from bench.requests import COUNTED, Counted
 from bench.walks import functions_entered
 from podstead.app.adapters.root import prepared_root
-from podstead.config import Settings
 
 RECORDED: Final = Path(__file__).with_name("counts.json")
 MOST_CHANGE: Final = 0.03
@@ -92,11 +91,6 @@ class Row:
             f"{before.functions:9,}" if before else f"{'none':>9}",
         ]
         return "  ".join(cells) + ("  <--" if self.is_notable else "")
-
-
-def _settings(place: Path) -> Settings:
-    """Without the index of the search, which is kept up in the background."""
-    return root_settings(place / "root").with_values(search=False)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -180,7 +174,7 @@ def measured(keep: Path | None = None) -> dict[str, Count]:
     valgrind = system_command("valgrind")
     with scratch_folder("count") as place:
         functions = functions_entered(place / "walks")
-        with prepared_root(_settings(place)):
+        with prepared_root(request_settings(place / "root")):
             uvloop.run(_store(place))
         _run(valgrind, place)
         parts = sorted(place.glob("out.*.*"), key=lambda part: int(part.suffix[1:]))
@@ -232,7 +226,7 @@ def _run(valgrind: Path, place: Path) -> None:
 
 
 async def _store(place: Path) -> None:
-    async with running_worker(_settings(place), seed=1) as worker:
+    async with running_worker(request_settings(place / "root"), seed=1) as worker:
         await worker.make_pod()
         for counted in COUNTED:
             for number in range(sum(_RUNS)):
@@ -242,12 +236,12 @@ async def _store(place: Path) -> None:
 
 def _carry_out(place: Path) -> None:
     sys.setswitchinterval(_SWITCH_S)
-    with prepared_root(_settings(place)):
+    with prepared_root(request_settings(place / "root")):
         uvloop.run(_ask_every(place))
 
 
 async def _ask_every(place: Path) -> None:
-    async with running_worker(_settings(place), seed=2) as worker:
+    async with running_worker(request_settings(place / "root"), seed=2) as worker:
         worker.token = (place / "token").read_text(encoding="ascii")
         gc.disable()
         for counted in COUNTED:

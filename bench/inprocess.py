@@ -174,6 +174,11 @@ def root_settings(root: Path, **changes: Any) -> Settings:  # noqa: ANN401 - any
     return Settings(root=root, base_url=BASE, workers=1, pod_creations_per_hour=0, **changes)
 
 
+def request_settings(root: Path) -> Settings:
+    """The same without the index of the search, which is kept up in the background."""
+    return root_settings(root).with_values(search=False)
+
+
 @asynccontextmanager
 async def running_worker(
     settings: Settings, *, seed: int = 1, token: str = ""

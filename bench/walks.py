@@ -19,7 +19,7 @@ from typing import Final
 
 import uvloop
 
-from bench.inprocess import Exchange, root_settings, running_worker
+from bench.inprocess import Exchange, request_settings, running_worker
 from bench.requests import COUNTED
 from podstead.app.adapters.root import prepared_root
 
@@ -44,7 +44,7 @@ def functions_entered(place: Path) -> dict[str, int]:
 
 def walks(place: Path) -> dict[str, Counter[CodeType]]:
     """Return which functions each of the ten requests enters, and how often."""
-    settings = root_settings(place)
+    settings = request_settings(place)
     with prepared_root(settings):
         # For the threads that start later, the one of the commits among them.
         walk = _Walk()
@@ -73,7 +73,7 @@ class _Walk:
 
 async def _walks(place: Path, walk: _Walk) -> dict[str, Counter[CodeType]]:
     found: dict[str, Counter[CodeType]] = {}
-    async with running_worker(root_settings(place)) as worker:
+    async with running_worker(request_settings(place)) as worker:
         await worker.make_pod()
         for counted in COUNTED:
             for number in range(_WARM + _MEASURED):
