@@ -335,11 +335,14 @@ class WriteHook(Protocol):
 
 
 class ContainerHook(Protocol):
-    """Keeps the records that belong to containers."""
+    """Keeps the records that belong to containers. A class that derives from it changes nothing
+    where it does not say otherwise."""
 
     def of_deletion(self, container: ResourcePath) -> Sequence[Record]:
         """The record changes for deleting a container: one that is created later at the path must
         not get the records of the first one."""
+        del container
+        return ()
 
     async def of_move(
         self,
@@ -350,6 +353,8 @@ class ContainerHook(Protocol):
         """The record changes for moving a resource, and the preconditions under which that can be
         done; ``containers`` are those that are moved with it. Raises Conflict if it cannot be
         done, StorageError."""
+        del source, destination, containers
+        return Changes(None)
 
     async def of_renaming(
         self,

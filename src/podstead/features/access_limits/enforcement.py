@@ -20,6 +20,7 @@ from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.features.access_limits.codes import LimitCodes
 from podstead.features.access_limits.limits import AllowedPlace, Limit, allowed_modes
+from podstead.resources.planning import ContainerHook
 from podstead.storage.protocol import Snapshot
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned, secret_key
 from podstead.storage.records import EntryAt, PodRecord, Precondition, Record, TokenRecord
@@ -264,8 +265,9 @@ def _ceiling(
     )
 
 
-class RenamedLimits:
-    """Lets limits follow a pod that is renamed."""
+class RenamedLimits(ContainerHook):
+    """Lets limits follow a pod that is renamed. A limit stays with the path that the person chose,
+    whatever is moved."""
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
@@ -273,16 +275,6 @@ class RenamedLimits:
     def of_deletion(self, container: ResourcePath) -> Sequence[Record]:
         """The rules of a pod end with it."""
         return [POD_RULES.drop(container)] if storage_root(container) == container else ()
-
-    async def of_move(
-        self,
-        source: ResourcePath,
-        destination: ResourcePath,
-        containers: Sequence[ResourcePath],
-    ) -> Changes[None]:
-        """Nothing: a limit stays with the path that the person chose."""
-        del source, destination, containers
-        return Changes(None)
 
     async def of_renaming(
         self,

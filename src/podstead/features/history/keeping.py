@@ -27,6 +27,7 @@ from msgspec.structs import replace
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ACL_SUFFIX, ResourcePath, storage_root
 from podstead.core.identity import Identity
+from podstead.resources.planning import ContainerHook
 from podstead.storage.capacity import PodQuotas
 from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
 from podstead.storage.quota import fixed_charge
@@ -35,7 +36,6 @@ from podstead.storage.records import (
     AtVersion,
     KeepFormer,
     PodRecord,
-    Record,
     ResourceKind,
     Version,
     Write,
@@ -253,25 +253,12 @@ class CreationLog:
         return found
 
 
-class ChoicesOfPods:
-    """Lets what owners have chosen follow a pod that is renamed (:class:`ContainerHook`). With a
-    pod that is deleted, it goes as everything that belongs to the pod does."""
+class ChoicesOfPods(ContainerHook):
+    """Lets what owners have chosen follow a pod that is renamed. With a pod that is deleted, it
+    goes as everything that belongs to the pod does."""
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
-
-    def of_deletion(self, container: ResourcePath) -> Sequence[Record]:
-        del container
-        return ()
-
-    async def of_move(
-        self,
-        source: ResourcePath,
-        destination: ResourcePath,
-        containers: Sequence[ResourcePath],
-    ) -> Changes[None]:
-        del source, destination, containers
-        return Changes(None)
 
     async def of_renaming(
         self,

@@ -24,6 +24,7 @@ import msgspec
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.identifiers import ResourcePath, acl_of, is_container, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.resources.planning import ContainerHook
 from podstead.resources.sharing.documents import Edit
 from podstead.resources.sharing.service import SharingService, SharingState
 from podstead.storage.protocol import Snapshot
@@ -361,15 +362,12 @@ def _signature(key: bytes, link_id: str, text: str) -> str:
     return hmac.new(key, message, hashlib.sha256).hexdigest()
 
 
-class LinksOfPods:
-    """Lets the records of links follow what is moved, and a pod that is renamed
-    (:class:`ContainerHook`). They are removed with their pod as what belongs to it."""
+class LinksOfPods(ContainerHook):
+    """Lets the records of links follow what is moved, and a pod that is renamed. They are removed
+    with their pod as what belongs to it."""
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
-
-    def of_deletion(self, container: ResourcePath) -> Sequence[Record]:  # noqa: ARG002
-        return ()
 
     async def of_move(
         self,

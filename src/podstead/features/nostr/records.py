@@ -19,6 +19,7 @@ from podstead.idp.records import USERNAMES, Challenge, name_key
 from podstead.idp.security_events import event_records
 from podstead.idp.sign_in_methods import end_records
 from podstead.rdf.graph import Dataset
+from podstead.resources.planning import ContainerHook
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned
 from podstead.storage.records import PodRecord, Record
 
@@ -109,7 +110,7 @@ async def ending_allowed_key(
     ]
 
 
-class ProfileKeyRecords:
+class ProfileKeyRecords(ContainerHook):
     """Keeps the records of the keys that profiles state: a WriteHook and a ContainerHook of
     :mod:`podstead.resources.planning`."""
 
@@ -130,19 +131,6 @@ class ProfileKeyRecords:
             None,
             await self._changed(path, came=sorted(keys - known), gone=sorted(known - keys)),
         )
-
-    def of_deletion(self, container: ResourcePath) -> Sequence[Record]:  # noqa: ARG002
-        """Nothing: the deletion of a profile is a write of it."""
-        return ()
-
-    async def of_move(
-        self,
-        source: ResourcePath,  # noqa: ARG002
-        destination: ResourcePath,  # noqa: ARG002
-        containers: Sequence[ResourcePath],  # noqa: ARG002
-    ) -> Changes[None]:
-        """Nothing: profiles are not moved."""
-        return Changes(None)
 
     async def of_renaming(
         self,

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from msgspec import structs
+
 from podstead.core.identifiers import ResourcePath, acl_of, is_container
 from podstead.core.identity import Identity
 from podstead.features.search.analysis import Question, parse_question, snippet
@@ -105,7 +107,7 @@ class Finder:
         found: list[Candidate] = []
         is_complete = position.cursor is None
         for step in range(MAX_STEPS):
-            asked = replace_offset(selection, step * CONSIDERED)
+            asked = structs.replace(selection, offset=step * CONSIDERED)
             candidates = await self.index.candidates(asked)
             found += await decisions.readable(candidates, question)
             if len(candidates) < CONSIDERED:
@@ -212,18 +214,6 @@ class _Decisions:
             return True
         agent = self._asker.agent
         return agent is not None and candidate.author in (agent.iri, *agent.aliases)
-
-
-def replace_offset(selection: IndexQuery, offset: int) -> IndexQuery:
-    """The same selection, after so many."""
-    return IndexQuery(
-        selection.question,
-        selection.places,
-        selection.rules,
-        selection.limit,
-        selection.newest,
-        offset,
-    )
 
 
 def _rank(candidate: Candidate, terms: str, question: Question) -> tuple[bool, float, int, str]:
