@@ -23,6 +23,7 @@ from podstead.features.search.fts5 import Fts5Index
 from podstead.features.search.indexer import Indexer
 from podstead.features.search.postgresql import PostgresqlIndex
 from podstead.features.search.worker import index_of
+from podstead.storage.disk_space import DiskSpace
 from podstead.storage.record_store import RecordStore
 from tests.support.usual_roots import usual_settings
 
@@ -80,7 +81,7 @@ async def obey(order: Order) -> None:
         setattr(owner, name, _killing(getattr(owner, name), counts, is_after=is_after))
     settings = usual_settings(Path(order.root)).with_values(database=order.database)
     async with opened_records(settings) as records:
-        index = index_of(settings, records)
+        index = index_of(settings, records, DiskSpace(settings.root))
         async for _ in Indexer(index, records.store, Extractor()).steps(anew=order.anew):
             pass
         await index.close()

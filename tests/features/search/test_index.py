@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from podstead.app.adapters.root import prepared_root
 from podstead.app.operator.data_root import opened_records
-from podstead.core.errors import StorageError
+from podstead.core.errors import DiskFull, StorageError
 from podstead.core.identifiers import ResourcePath, encode_segment
 from podstead.features.search.analysis import index_text, parse_question, terms
 from podstead.features.search.fts5 import Fts5Index
 from podstead.features.search.index import Index, IndexedDocument, IndexQuery, IndexStep, Position
 from podstead.features.search.worker import index_of
+from podstead.storage.disk_space import DiskSpace
 from podstead.wac.modes import any_member
 from tests.features.search.plain_search import matches
 from tests.support.postgresql import new_database
@@ -116,7 +117,7 @@ async def compare(index: Index, before: Texts, after: Texts, asked: Sequence[str
 async def opened_index(root: Path, database: str | None) -> AsyncIterator[Index]:
     changed = usual_settings(root).with_values(database=database)
     async with opened_records(changed) as records:
-        index = index_of(changed, records)
+        index = index_of(changed, records, DiskSpace(changed.root))
         try:
             yield index
         finally:
@@ -127,7 +128,7 @@ async def opened_index(root: Path, database: str | None) -> AsyncIterator[Index]
 @given(before=documents, after=documents, asked=st.lists(questions, min_size=1, max_size=4))
 def test_fts5_finds_what_a_scan_finds(before: Texts, after: Texts, asked: Sequence[str]) -> None:
     async def run() -> None:
-        index = Fts5Index(Path(folder) / "search.db")
+        index = Fts5Index(Path(folder) / "search.db", DiskSpace(Path(folder)))
         try:
             await compare(index, before, after, asked)
         finally:
@@ -171,7 +172,7 @@ async def found_by_rule(index: Index) -> Mapping[ResourcePath, Sequence[object]]
 @pytest.mark.parametrize("change", ["garbage", "removed", "older"])
 async def test_an_index_that_cannot_be_used_is_built_anew(tmp_path: Path, change: str) -> None:
     database = tmp_path / "search.db"
-    index = Fts5Index(database)
+    index = Fts5Index(database, DiskSpace(database.parent))
     await index.begin(Position(0, "", ""))
     await index.apply(IndexStep(Position(1, "1")))
     await index.close()
@@ -183,7 +184,7 @@ async def test_an_index_that_cannot_be_used_is_built_anew(tmp_path: Path, change
     else:
         with sqlite3.connect(database) as connection:
             connection.execute("PRAGMA user_version = 999")
-    index = Fts5Index(database)
+    index = Fts5Index(database, DiskSpace(database.parent))
     for _ in range(2):  # what is damaged is removed when it is found
         try:
             assert await index.position() is None
@@ -193,3 +194,19 @@ async def test_an_index_that_cannot_be_used_is_built_anew(tmp_path: Path, change
     await index.begin(Position(5, "5", ""))
     assert await index.position() == Position(5, "5", "")
     await index.close()
+
+
+async def test_the_index_leaves_a_disk_that_is_nearly_full_alone(tmp_path: Path) -> None:
+    database = tmp_path / "search.db"
+    index = Fts5Index(database, DiskSpace(tmp_path, min_free_bytes=0))
+    await index.begin(Position(1, "1"))
+    await index.close()
+    full = Fts5Index(database, DiskSpace(tmp_path, min_free_bytes=2**60))
+    with pytest.raises(DiskFull):
+        await full.apply(IndexStep(Position(2, "2")))
+    with pytest.raises(DiskFull):
+        await full.begin(Position(3, "3"))
+    assert await full.position() == Position(1, "1")
+    await full.forget()
+    assert await full.position() is None
+    await full.close()

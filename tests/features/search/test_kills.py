@@ -20,6 +20,7 @@ from podstead.features.search import indexer
 from podstead.features.search.extractor import Extractor
 from podstead.features.search.indexer import Indexer
 from podstead.features.search.worker import index_of
+from podstead.storage.disk_space import DiskSpace
 from tests.features.search.killed_indexer import MODULE, Order
 from tests.features.search.test_index import found_by_rule
 from tests.support.application import BASE, Server, running, with_two_pods
@@ -69,7 +70,7 @@ async def change(server: Server) -> None:
 async def indexed(settings: Settings, *, anew: bool) -> Mapping[ResourcePath, object]:
     """What the index has when it is complete."""
     async with opened_records(settings) as records:
-        index = index_of(settings, records)
+        index = index_of(settings, records, DiskSpace(settings.root))
         async for _ in Indexer(index, records.store, Extractor()).steps(anew=anew):
             pass
         try:

@@ -40,9 +40,11 @@ async def _rebuild(settings: Settings, progress: ProgressLine) -> int:
     from podstead.features.search.extractor import Extractor
     from podstead.features.search.indexer import Indexer
     from podstead.features.search.worker import index_of
+    from podstead.storage.disk_space import DiskSpace
 
     async with opened_records(settings) as records:
-        index = index_of(settings, records)
+        space = DiskSpace(settings.root, min_free_bytes=settings.min_free_bytes)
+        index = index_of(settings, records, space)
         try:
             await index.forget()
             while True:

@@ -17,7 +17,7 @@ from typing import IO, Any, Final, TypeVar
 
 import apsw
 
-from podstead.core.errors import StorageError
+from podstead.core.errors import DiskFull, StorageError
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features.search.analysis import Clause, Question
 from podstead.features.search.index import (
@@ -33,6 +33,7 @@ from podstead.features.search.index import (
     marks,
     rules_above,
 )
+from podstead.storage.disk_space import DiskSpace, is_full
 from podstead.storage.schema import Row
 from podstead.storage.sqlite.connection import BusyHandler
 from podstead.storage.tables import end_of
@@ -81,9 +82,10 @@ class IndexMissing(StorageError):
 class Fts5Index:
     """Implements Index."""
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, database: Path, space: DiskSpace) -> None:
         """Nothing is opened before it is used."""
         self._database = database
+        self._space = space
         self._reader = _Connection(database)
         self._writer = _Connection(database, creates=True)
         self._lock: IO[bytes] | None = None
@@ -117,7 +119,7 @@ class Fts5Index:
             values = (position.sequence, position.version, position.cursor)
             connection.execute("INSERT INTO position VALUES (1, ?, ?, ?)", values)
 
-        await self._writer.run(clear, writes=True)
+        await self._change(clear)
 
     async def forget(self) -> None:
         def drop(connection: apsw.Connection) -> None:
@@ -136,7 +138,12 @@ class Fts5Index:
         return number
 
     async def apply(self, step: IndexStep) -> None:
-        await self._writer.run(lambda connection: _apply(connection, step), writes=True)
+        await self._change(lambda connection: _apply(connection, step))
+
+    async def _change(self, work: Callable[[apsw.Connection], None]) -> None:
+        """The rest of a disk that is nearly full is for deletions in the database of the server."""
+        self._space.check()
+        await self._writer.run(work, writes=True)
 
     async def rules(self, below: ResourcePath, *, limit: int) -> Sequence[ResourcePath]:
         inherited = [*rules_above(below), below]
@@ -404,4 +411,6 @@ def _expression(clause: Clause) -> str:
 
 
 def _error(error: Exception) -> StorageError:
+    if isinstance(error, apsw.FullError) or is_full(error):
+        return DiskFull()
     return StorageError(f"The index of the search cannot be used: {error}")

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.errors import ServerTrouble
+from podstead.core.errors import DiskFull, ServerTrouble, cause_text
 from podstead.core.identifiers import (
     ROOT,
     Auxiliary,
@@ -45,6 +45,8 @@ logger = logging.getLogger("podstead.search")
 LOOK_S: Final = 0.5
 LOOKS_PER_CHECK: Final = 4
 """How often it looks whether somebody has the index built anew."""
+TROUBLE_S: Final = 5.0
+"""How long it pauses while the disk is full or a database cannot be used."""
 UNFORESEEN_S: Final = 60.0
 """How long it pauses after an unexpected error, which may well repeat."""
 ROWS: Final = 64
@@ -96,8 +98,14 @@ class Indexer:
                 if (mark is None or mark != self._mark) and await self._index.hold():
                     await self.catch_up()
                     self._mark = mark
-            except ServerTrouble:
-                logger.exception("The index of the search could not be changed; it is tried again")
+            except DiskFull:
+                await asyncio.sleep(TROUBLE_S)
+            except ServerTrouble as error:
+                logger.warning(
+                    "The index of the search could not be changed; trying again: %s",
+                    cause_text(error),
+                )
+                await asyncio.sleep(TROUBLE_S)
             except Exception:
                 logger.exception("Unexpected error in the index of the search; trying again")
                 await asyncio.sleep(UNFORESEEN_S)

@@ -23,13 +23,14 @@ from podstead.web.routes import Endpoint, Route, plain_routes
 if TYPE_CHECKING:
     from podstead.app.services import Services
     from podstead.config import Settings
+    from podstead.storage.disk_space import DiskSpace
     from podstead.storage.record_store import RecordStore
 
 
-def index_of(settings: Settings, records: RecordStore) -> Index:
-    """The index of a server with these settings and records."""
+def index_of(settings: Settings, records: RecordStore, space: DiskSpace) -> Index:
+    """The index of a server with these settings, records, and disk."""
     if settings.database is None:
-        return Fts5Index(settings.root / INDEX_NAME)
+        return Fts5Index(settings.root / INDEX_NAME, space)
     return PostgresqlIndex(records)
 
 
@@ -42,7 +43,7 @@ class SearchInWorker(WorkerFeature):
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._index = index_of(services.settings, services.records)
+        self._index = index_of(services.settings, services.records, services.space)
         self.indexer = Indexer(self._index, services.store, Extractor())
 
     @cached_property
