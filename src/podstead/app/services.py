@@ -83,6 +83,7 @@ from podstead.web.description_endpoints import (
     StorageDescriptionEndpoint,
 )
 from podstead.web.limits import InvalidCredentialLimit, InvitationGuessLimit, PodCreationLimit
+from podstead.web.pages.notifier import Notifier
 from podstead.web.pages.templates import AssetsEndpoint
 from podstead.web.probe_endpoint import ProbeEndpoint
 from podstead.web.registration import PodsEndpoint, PodsWithoutAccounts, Registration
@@ -413,6 +414,12 @@ class Services:
     def consent(self) -> ConsentExtension | None:
         """What people decide on the consent page besides the scopes."""
         return next((each.consent for each in self.features if each.consent is not None), None)
+
+    @cached_property
+    def notifier(self) -> Notifier:
+        """Takes what people are told."""
+        found = (each.notifier for each in self.features)
+        return next((each for each in found if each is not None), Notifier())
 
     # New pods
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.description_endpoints import StorageLink
     from podstead.web.files.documents import ContentPreviews
     from podstead.web.files.search import SearchResults
+    from podstead.web.pages.notifier import Notifier
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.request import ClientCertificates
     from podstead.web.resource_responses import DocumentLink
@@ -238,6 +239,10 @@ class WorkerFeature:
     access_notices: NoticeSource | None = None
     """Finds what people should know about the access that they have given: ends, and what is not
     used."""
+
+    notifier: Notifier | None = None
+    """Takes what people are told, such as that something was shared with them; there can be
+    one."""
 
     security_sections: Sequence[SecuritySection] = ()
     """Sections of the page about security."""

@@ -1,0 +1,100 @@
+"""How the rest of the server tells people what concerns them: that somebody shared something with
+them, for example.
+
+A feature takes what they are told, keeps it and delivers it. Without one, nothing happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.web.pages.request import Person
+from podstead.web.pages.texts import N_
+
+MAX_NAME_CHARACTERS: Final = 120
+MAX_MESSAGE_CHARACTERS: Final = 500
+"""What is longer is cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonNoticeKind:
+    """A kind of notices. ``name`` is stored. ``text`` is what the notice says, a text of the
+    catalogues in which ``%(who)s`` and ``%(name)s`` stand for who did it and what it is about."""
+
+    name: str
+    text: str
+    is_mailed: bool = True
+    """Whether notices of this kind are sent by mail to people who want that; not if there is a
+    message about the same already."""
+
+
+PERSON_NOTICE_KINDS: Final[dict[str, PersonNoticeKind]] = {}
+"""All kinds by name."""
+
+
+def person_notice_kind(name: str, text: str, *, is_mailed: bool = True) -> PersonNoticeKind:
+    """Define a kind; features define kinds of their own."""
+    return PERSON_NOTICE_KINDS.setdefault(name, PersonNoticeKind(name, text, is_mailed))
+
+
+SHARED: Final = person_notice_kind("shared", N_("%(who)s shared “%(name)s” with you"))
+ALLOWED: Final = person_notice_kind("allowed", N_("%(who)s gave you access to “%(name)s”"))
+REFUSED: Final = person_notice_kind("refused", N_("%(who)s gave you no access to “%(name)s”"))
+
+
+@dataclass(frozen=True, slots=True)
+class PersonNotice:
+    """What a person is told.
+
+    ``address`` is the path of the page to open, with its query. ``by`` is the IRI of whoever did
+    it, empty for the server itself, ``name`` what it is about, and ``message`` what that person
+    wrote, as plain text.
+    """
+
+    kind: PersonNoticeKind
+    address: str
+    name: str
+    by: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPersonNotice:
+    """A notice as pages show it. ``address`` opens it, and marks it as read."""
+
+    notice_id: str
+    text: str
+    message: str
+    address: str
+    at_ms: int
+    is_unread: bool
+
+
+class Notifier:
+    """Takes what people are told; this one takes nothing.
+
+    Nothing here decides about access: a notice does not say what the person may see, and whoever
+    tells must not put into it what the person may not know.
+    """
+
+    address: str = ""
+    """The path of the page with the notices of the person who is signed in; empty without one."""
+
+    async def tell(self, person: str, notice: PersonNotice) -> None:
+        """Tell a person something, by WebID. Those without an account or a pod here are told
+        nothing. Raises nothing: what the notice is about has happened."""
+
+    async def unread(self, person: Person) -> int:  # noqa: ARG002
+        """How many notices the person has not read. Every page asks. Raises ServerTrouble."""
+        return 0
+
+    async def newest_unread(
+        self,
+        person: Person,  # noqa: ARG002
+        *,
+        limit: int,  # noqa: ARG002
+    ) -> Sequence[ShownPersonNotice]:
+        """The newest of them. Raises ServerTrouble."""
+        return ()
