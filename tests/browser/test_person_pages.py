@@ -182,6 +182,6 @@ def test_another_browser_is_signed_out_at_once(
         page.goto(f"{provider.base_url}/.pages/new/{person.name}/private/?kind=folder")
         page.get_by_label("Name", exact=True).fill("after")
         page.get_by_role("button", name="Create").click()
-        other.wait_for_url("**/.pages/sign-in**")
+        other.wait_for_url("**/idp/login**")
         other.goto(f"{provider.base_url}/.pages/files/{person.name}/private/")
-        expect(other).to_have_url(re.compile("/.pages/sign-in"))
+        expect(other).to_have_url(re.compile("/idp/login"))

@@ -31,7 +31,6 @@ from podstead.web.files.organize import ArchiveDownload, DeletePage, Organizer, 
 from podstead.web.files.search import Search
 from podstead.web.files.transfer import TransferPage
 from podstead.web.files.uploads import UploadPage
-from podstead.web.pages import addresses
 from podstead.web.pages.cookies import Cookies
 from podstead.web.pages.request import People, PeopleByAnySession
 from podstead.web.pages.site import Site
@@ -169,9 +168,9 @@ class PodPages:
             pages.SignInPage(
                 self.site,
                 self._people_by_token.sign_in if settings.simple_tokens else None,
-                None if services.provider_here is None else addresses.LOGIN,
                 services.invalid_credentials,
-                settings.issuer if settings.idp_base_url else None,
+                have_accounts=services.provider_here is not None,
+                account_provider=settings.issuer if settings.idp_base_url else None,
             ),
             pages.ExternalProviderPage(
                 self.site, external_sign_ins(services), self._people_from_elsewhere

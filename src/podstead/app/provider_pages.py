@@ -25,7 +25,6 @@ from podstead.web.account.account_pages import (
 from podstead.web.account.security_page import SecurityPage
 from podstead.web.console.accounts import AccountPage, AccountsPage
 from podstead.web.console.server import HealthPage, InvitationsPage, LogPage, SettingsPage
-from podstead.web.pages.addresses import LOGIN
 from podstead.web.pages.site import Site
 from podstead.web.routes import Route
 from podstead.web.sign_in.authorization import (
@@ -108,7 +107,7 @@ class ProviderPages:
         site, provider, sign_in = self.site, self._provider, self.sign_in
         accounts = self._accounts.accounts
         authorizations = provider.authorizations
-        login = LoginPage(site, sign_in, self.forms)
+        login = LoginPage(site, sign_in, self.forms, has_other_ways=not self._settings.idp_base_url)
         return (
             login,
             AuthorizationEndpoint(
@@ -269,7 +268,13 @@ class ProviderPages:
             return ()
         sessions = PodSessions(self._provider.records, self.site.cookies)
         return (
-            SignInPage(self.site, None, LOGIN, self._services.invalid_credentials),
+            SignInPage(
+                self.site,
+                None,
+                self._services.invalid_credentials,
+                have_accounts=True,
+                has_other_ways=False,
+            ),
             LanguageChoice(self.site),
             SecurityPage(self.site, self.own_account, sessions),
         )

@@ -267,7 +267,7 @@ async def test_another_browser_is_signed_out(start: Start) -> None:
     else:
         assert page.path == SECURITY
         assert "That browser has been signed out." in page.text
-    assert (await other.get(SECURITY)).path == "/.pages/sign-in"
+    assert (await other.get(SECURITY)).path == "/idp/login"
     assert (await browser.get(SECURITY)).status == 200
 
 

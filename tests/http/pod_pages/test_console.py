@@ -134,7 +134,7 @@ async def test_an_operator_disables_and_enables_an_account(
     page = await operator.send(page, f"{BOB}/disable")
     assert (page.status, page.path) == (200, BOB)
     assert "is disabled" in page.text
-    assert (await bob.get("/.pages/files/")).path == "/.pages/sign-in"
+    assert (await bob.get("/.pages/files/")).path == "/idp/login"
     page = await operator.send(page, f"{BOB}/enable")
     assert "enabled again" in page.text
     await sign_in_to_account(server, "bob")
@@ -144,7 +144,7 @@ async def test_an_operator_signs_somebody_out(server: Server, operator: Browser)
     bob = await sign_in_to_account(server, "bob")
     page = await operator.send(await operator.get(BOB), f"{BOB}/sign-out")
     assert "signed out everywhere" in page.text
-    assert (await bob.get("/.pages/files/")).path == "/.pages/sign-in"
+    assert (await bob.get("/.pages/files/")).path == "/idp/login"
 
 
 async def test_deletion_requires_the_name(operator: Browser) -> None:

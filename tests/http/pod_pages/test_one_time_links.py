@@ -161,7 +161,7 @@ async def test_a_person_chooses_a_new_password_once(server: Server, settings: Se
     assert (page.status, page.path) == (200, "/.pages/security")
     page = await browser.get("/.pages/security?view=events")
     assert "One-time sign-in link created" in page.text
-    assert (await bob.get("/.pages/files/")).path == "/.pages/sign-in"
+    assert (await bob.get("/.pages/files/")).path == "/idp/login"
     assert (await choose(Browser(server.application), path, "third words in a row")).status == 404
     page = await browser.get("/idp/login")
     other = Browser(server.application)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from urllib.parse import quote
 
 import pytest
@@ -10,7 +12,7 @@ from podstead.storage.records import PodRemoval, TokenRevocation, Version, Write
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.pages.addresses import local_address
 from podstead.web.sign_in import people
-from tests.support.application import Server, Start
+from tests.support.application import Server, Start, password_of
 from tests.support.browser import FORM, Browser
 from tests.support.clock import FakeClock
 from tests.support.idp_pages import whole_account
@@ -145,9 +147,55 @@ async def test_resources_ignore_the_cookie(alice: Browser) -> None:
 async def test_without_simple_tokens_there_is_no_form_for_one(start: Start) -> None:
     server = await start(idp=True, simple_tokens=False)
     browser = Browser(server.application)
-    page = await browser.get("/.pages/sign-in")
+    page = await browser.get("/.pages/sign-in?ways=all")
+    assert 'name="identity"' in page.text
     assert 'name="token"' not in page.text
     assert "/idp/login?next=/.pages/files/" in page.text
+
+
+async def test_where_people_have_accounts_the_form_is_the_first_thing_they_see(
+    start: Start,
+) -> None:
+    server = await start(idp=True)
+    browser = Browser(server.application)
+    page = await browser.get(PRIVATE)
+    assert page.url.endswith(f"/idp/login?next={PAGE}")
+    assert "Sign in to see this page" in page.text
+    assert page.form(f"/idp/login?next={PAGE}").fields.keys() == {"username", "password"}
+    page = await browser.send(page, "/idp/login", username="alice", password=password_of("alice"))
+    assert (page.status, page.path) == (200, PAGE)
+
+
+async def test_the_form_leads_to_the_other_ways_and_they_lead_to_the_same_page(
+    start: Start,
+) -> None:
+    server = await start(idp=True)
+    owner = await sign_in_to_account(server)
+    token = csrf_token_of(await owner.get(PAGE))
+    headers = {
+        "Accept": "application/json",
+        "Content-Type": "application/json",
+        "Sec-Fetch-Site": "same-origin",
+        "X-CSRF-Token": token,
+    }
+    made = await owner.ask("POST", "/idp/account/tokens", headers=headers, body=b"{}")
+    browser = Browser(server.application)
+    page = await browser.get(f"/idp/login?next={PAGE}")
+    [link] = re.findall(r'href="(/\.pages/sign-in\?[^"]*)"', page.text)
+    page = await browser.get(unescape(link))
+    assert "Other ways to sign in" in page.text
+    page = await browser.send(page, "/.pages/sign-in", token="nonsense")
+    assert "not a valid token" in page.text, "the ways stay, and not the form of the accounts"
+    page = await browser.send(page, "/.pages/sign-in", token=made.json()["token"])
+    assert (page.status, page.path) == (200, PAGE)
+
+
+async def test_who_signs_in_again_is_offered_no_way_without_the_account(start: Start) -> None:
+    server = await start(idp=True)
+    browser = await sign_in_to_account(server)
+    page = await browser.get("/idp/login?again=delete")
+    assert page.path == "/idp/login"
+    assert "/.pages/sign-in" not in page.text
 
 
 async def test_a_session_of_the_provider_is_valid_for_the_pages(start: Start) -> None:
@@ -163,7 +211,22 @@ async def test_a_session_of_the_provider_is_valid_for_the_pages(start: Start) ->
 async def test_the_provider_at_another_origin_has_other_sessions(start: Start) -> None:
     server = await start(idp=True, idp_base_url="http://127.0.0.1:3000")
     browser = Browser(server.application)
-    assert "/idp/login" not in (await browser.get("/.pages/sign-in")).text
+    page = await browser.get("/.pages/sign-in")
+    assert page.path == "/.pages/sign-in"
+    assert "/idp/login" not in page.text
+    account = page.form("/.pages/sign-in/elsewhere")
+    assert account.fields["identity"] == "http://127.0.0.1:3000"
+
+
+async def test_the_provider_at_another_origin_leads_to_its_form(start: Start) -> None:
+    """It has no other ways: tokens and identities from elsewhere are for the origin of the pods."""
+    provider = "http://127.0.0.1:3000"
+    server = await start(idp=True, idp_base_url=provider)
+    browser = Browser(server.application, base_url=provider)
+    for query in ("", "&ways=all"):
+        page = await browser.get(f"/.pages/sign-in?next=/.pages/security{query}")
+        assert page.url.endswith("/idp/login?next=/.pages/security")
+        assert "/.pages/sign-in" not in page.text
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ class NostrForm(SignInForm):
     """The button on the sign-in form."""
 
     template = "pods/nostr/sign_in.html"
+    is_folded = True
 
     def __init__(self, base_url: str) -> None:
         self.base_url = base_url

@@ -137,6 +137,17 @@ def sign_in_url(afterwards: str) -> str:
     return f"{SIGN_IN}?next={quote(afterwards, safe='/')}"
 
 
+def other_ways_url(afterwards: str | None) -> str:
+    """The ways to sign in without an account, where the page for signing in is its form."""
+    asked = f"{SIGN_IN}?ways=all"
+    return asked if afterwards is None else f"{asked}&next={quote(afterwards, safe='/')}"
+
+
+def login_url(afterwards: str | None) -> str:
+    """The form for signing in to an account, which leads to ``afterwards``."""
+    return LOGIN if afterwards is None else f"{LOGIN}?next={quote(afterwards, safe='/')}"
+
+
 AGAIN: Final[dict[str, str]] = {
     "delete": f"{ACCOUNT}/delete",
     "credentials": f"{ACCOUNT}?view=programs#scripts",

@@ -383,6 +383,7 @@ class InteractionPages:
             registration=not self.site.registration.is_closed,
             uid=pending.uid,
             forms=self.forms,
+            other_ways=None,
             afterwards=None,
         )
 

@@ -87,6 +87,8 @@ class SignInForm:
     """What the field for the name gets in its attribute ``autocomplete``."""
     is_second_factor: bool = False
     """Whether it can also follow the password."""
+    is_folded: bool = False
+    """Whether it stands below "Other ways to sign in", because few people need it."""
 
     async def hint(self, account: Account) -> str | None:  # noqa: ARG002
         """The template of a hint at this way, on the page of consent. Raises StorageError."""

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from podstead.idp.sign_in import SignInFailed
 from podstead.web.browsers import see_other
 from podstead.web.forms import only, read_query, read_submission
-from podstead.web.pages.addresses import ACCOUNT, AGAIN, AGAIN_REASONS, LOGIN, again_url
+from podstead.web.pages.addresses import (
+    ACCOUNT,
+    AGAIN,
+    AGAIN_REASONS,
+    LOGIN,
+    again_url,
+    login_url,
+    other_ways_url,
+)
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
@@ -19,11 +26,15 @@ from podstead.web.sign_in.browser_sign_in import BrowserSignIn, SecondFactorNeed
 
 @dataclass(frozen=True, slots=True)
 class LoginPage:
-    """Shows and accepts the form."""
+    """Shows and accepts the form.
+
+    It ``has_other_ways`` if people can also sign in without an account at this origin.
+    """
 
     site: Site
     sign_in: BrowserSignIn
     forms: Sequence[SignInForm]
+    has_other_ways: bool
 
     @route(LOGIN, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
@@ -34,6 +45,7 @@ class LoginPage:
         if session is not None and purpose is None:
             return see_other(afterwards or ACCOUNT)
         typed = page.notice.subject if page.notice else ""
+        has_other_ways = self.has_other_ways and purpose is None
         return self.site.sign_in_page(
             page,
             "sign_in.html",
@@ -45,6 +57,7 @@ class LoginPage:
             registration=not self.site.registration.is_closed and purpose is None,
             uid=None,
             forms=self.forms,
+            other_ways=other_ways_url(afterwards) if has_other_ways else None,
             afterwards=afterwards if purpose is None else afterwards or AGAIN[purpose],
         )
 
@@ -68,7 +81,7 @@ def _path(purpose: str | None, afterwards: str | None) -> str:
     """The address of this form."""
     if purpose is not None:
         return again_url(purpose, afterwards)
-    return LOGIN if afterwards is None else f"{LOGIN}?next={quote(afterwards, safe='/')}"
+    return login_url(afterwards)
 
 
 def _purpose(page: PageRequest) -> str | None:

@@ -29,6 +29,8 @@ from podstead.web.pages.addresses import (
     SIGN_IN,
     TERMS,
     local_address,
+    login_url,
+    other_ways_url,
     sign_in_url,
 )
 from podstead.web.pages.cookies import LANGUAGE, VISIT, Notice
@@ -58,15 +60,17 @@ Overloaded."""
 class SignInPage:
     """Offers the ways of signing in, and accepts a pod token.
 
-    ``by_token`` is ``None`` without simple tokens. ``account_sign_in`` is the address of
-    the provider's sign-in page, if its sessions are valid for these pages; ``account_provider``
-    is the issuer of this server's provider at another origin.
+    ``by_token`` is ``None`` without simple tokens. Where people ``have_accounts`` whose sessions
+    are valid for these pages, the page is the form of the provider, and the other ways are one link
+    away, if it ``has_other_ways``. ``account_provider`` is the issuer of this server's provider at
+    another origin.
     """
 
     site: Site
     by_token: TokenSignIn | None
-    account_sign_in: str | None
     invalid_credentials: InvalidCredentialLimit
+    have_accounts: bool = False
+    has_other_ways: bool = True
     account_provider: str | None = None
 
     @route(addresses.SIGN_IN, "GET", needs_terms=False)
@@ -75,12 +79,17 @@ class SignInPage:
         afterwards = _afterwards(page)
         if page.person is not None:
             return see_other(afterwards)
+        shows_ways = self.has_other_ways and page.query_text("ways") == "all"
+        if self.have_accounts and not shows_ways:
+            return see_other(login_url(afterwards))
         return self.site.page(
             page,
             "sign_in/sign_in.html",
             afterwards=afterwards,
             action=sign_in_url(afterwards),
-            account_sign_in=self.account_sign_in,
+            shows_ways=shows_ways,
+            have_accounts=self.have_accounts,
+            account_sign_in=login_url(afterwards),
             account_provider=self.account_provider,
             with_token=self.by_token is not None,
         )
@@ -98,7 +107,7 @@ class SignInPage:
         except NotAuthenticated:
             await self.invalid_credentials.count(page.request.client_address)
             notice = self.site.cookies.set_notice(Notice("wrong-token"))
-            return see_other(sign_in_url(afterwards), notice)
+            return see_other(other_ways_url(afterwards), notice)
         return see_other(afterwards, *cookies)
 
     @route(addresses.SIGN_OUT, "POST", needs_terms=False)
