@@ -17,6 +17,10 @@ from tests.support.client import Client, create_pod
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess, running_server, server_fixture
 
+LOADED_FONTS = """document.fonts.ready.then(
+    fonts => [...fonts].filter(each => each.status == "loaded").map(each => each.family)
+)"""
+
 JSON = {"Content-Type": "application/json"}
 
 pytestmark = pytest.mark.needs("chromium")
@@ -105,6 +109,7 @@ def test_every_page_is_accessible_fits_and_loads_only_from_here(
     assert {name: found for name, found in seen.items() if found} == {}
     assert complaints == []
     assert {url.startswith((home.server.base_url, "data:")) for url in requested} == {True}
+    assert "Figtree" in page.evaluate(LOADED_FONTS)
 
 
 @IN_EVERY_WINDOW

@@ -224,6 +224,7 @@ async def test_every_page_has_a_strict_policy_and_is_kept_nowhere(
             "default-src": "'none'",
             "script-src": f"'nonce-{nonce}'",
             "style-src": "'self'",
+            "font-src": "'self'",
             "img-src": "'self' data:",
             "connect-src": "'self'",
             "frame-ancestors": "'none'",
@@ -239,11 +240,14 @@ async def test_every_page_has_a_strict_policy_and_is_kept_nowhere(
 
 
 async def test_a_page_loads_nothing_but_its_style(browser: Browser, app: App) -> None:
-    """No third-party requests; the style sheets are files of this server."""
+    """No third-party requests; the style sheets and the font are files of this server."""
     for page in await _pages(browser, app):
         for link in re.findall(r"<link [^>]*>", page.text):
             assert re.fullmatch(
-                r'<link rel="stylesheet" href="/\.pages/assets/[0-9a-f]+/\w+\.css">', link
+                r'<link rel="stylesheet" href="/\.pages/assets/[0-9a-f]+/\w+\.css">'
+                r'|<link rel="preload" href="/\.pages/assets/[0-9a-f]+/\w+\.woff2" as="font"'
+                r' type="font/woff2" crossorigin>',
+                link,
             )
         assert not re.search(r"<(?:img|iframe|object|video|audio|source)\b", page.text)
         assert not re.search(r"\bsrc=|@import|url\(", page.text)

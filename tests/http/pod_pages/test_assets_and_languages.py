@@ -19,7 +19,7 @@ async def test_files_are_stored_for_good_at_addresses_of_their_content(
 ) -> None:
     page = await browser.get("/.pages/sign-in")
     addresses = re.findall(r'"(/\.pages/assets/[^"]+)"', page.text)
-    assert len(addresses) == 3
+    assert len(addresses) == 4
     for address in addresses:
         answer = await server.public.get(address)
         assert answer.status == 200

@@ -82,21 +82,26 @@ def test_a_page_has_what_browsers_and_readers_need(page: str) -> None:
     assert "prefers-color-scheme: dark" in STYLE
 
 
+FONTS = ("figtree.woff2", "figtree-latin.woff2", "figtree-ext.woff2")
+
+
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_a_page_loads_its_style_alone_and_runs_nothing(page: str) -> None:
     """A-192: it fits the policy that it is sent with."""
     outline = Outline(page)
     assert not {tag for tag, _ in outline.elements} & LOADING
     for link in outline.attributes("link"):
-        assert link["rel"] == "stylesheet"
-        assert link["href"] in {asset_url("base.css"), asset_url("pods.css")}
+        kind = {"stylesheet": ".css", "preload": ".woff2"}[link["rel"] or ""]
+        assert link["href"] in {
+            asset_url(each) for each in ("base.css", "pods.css", *FONTS) if each.endswith(kind)
+        }
     for tag, attributes in outline.elements:
         assert not {"src", "style", "srcset"} & set(attributes)
         assert tag in {"a", "link"} or "href" not in attributes
         assert tag != "a" or (attributes["href"] or "")[:1] in {"/", "#"}
         assert not [name for name in attributes if name.startswith("on")]
     assert "<style" not in page
-    assert "url(" not in STYLE
+    assert re.findall(r"url\(([^)]*)\)", STYLE) == [f'"{each}"' for each in FONTS]
     assert "@import" not in STYLE
     policy = PAGE_POLICY[1].decode()
     assert policy.split("; ")[0] == "default-src 'none'"

@@ -223,9 +223,9 @@ _VARY: Final = VARY_BY_COOKIE + b", Accept-Language"
 _POLICY: Final = (
     b"content-security-policy",
     (
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-        b"media-src 'self' blob:; frame-src 'self'; object-src 'self'; connect-src 'self'; "
-        b"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+        b"default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+        b"img-src 'self' data: blob:; media-src 'self' blob:; frame-src 'self'; object-src 'self'; "
+        b"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
 )
 _NONCE_BYTES: Final = 16
@@ -427,7 +427,7 @@ def _policy(nonce: str, form_targets: Sequence[str]) -> HeaderField:
     targets = " ".join(["'self'", *map(form_source, form_targets)])
     policy = (
         f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; "
-        f"img-src 'self' data:; connect-src 'self'; form-action {targets}; "
+        f"font-src 'self'; img-src 'self' data:; connect-src 'self'; form-action {targets}; "
         "frame-ancestors 'none'; base-uri 'none'"
     )
     return b"content-security-policy", policy.encode("ascii")

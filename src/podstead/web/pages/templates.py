@@ -31,6 +31,7 @@ _TYPES: Final = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
+    "woff2": "font/woff2",
 }
 _FOR_GOOD: Final = (b"cache-control", b"public, max-age=31536000, immutable")
 _VARY: Final = b"Accept-Encoding"
@@ -80,7 +81,7 @@ class AssetsEndpoint:
         if content is None or hashed != _hash():
             raise NotFound(WebCodes.NO_SUCH_ASSET)
         headers = [_FOR_GOOD]
-        if accepts_gzip(request.fields):
+        if not name.endswith(".woff2") and accepts_gzip(request.fields):
             content = _compressed(name)
             headers.append(CONTENT_ENCODING)
         media_type = _TYPES[name.rpartition(".")[2]]
@@ -93,11 +94,12 @@ HTML: Final = "text/html; charset=utf-8"
 PAGE_POLICY = (
     b"content-security-policy",
     (
-        b"default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; "
+        b"default-src 'none'; img-src 'self'; style-src 'self'; font-src 'self'; base-uri 'none'; "
         b"frame-ancestors 'none'"
     ),
 )
-"""Pages load nothing except the style sheet and the icon of this server, and run no script."""
+"""Pages load nothing except the style sheet, the font and the icon of this server, and run no
+script."""
 
 
 @cache
