@@ -15,6 +15,8 @@ from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.sharing.access_requests import AccessRequests, PendingRequests
 from podstead.resources.sharing.documents import AgentDocuments
+from podstead.resources.sharing.groups import OwnGroups
+from podstead.resources.sharing.known import KnownPeople
 from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
@@ -234,16 +236,19 @@ class PodPages:
         emails = AccountEmails(provider.accounts.accounts) if provider else NoAccounts()
         people = PeopleDirectory(documents, services.records, emails=emails)
         requests = self._access_requests
-        names = NamesByReader(services.base_url, GroupNames(documents))
         contacts = Contacts(documents)
+        names = NamesByReader(services.base_url, GroupNames(documents), contacts)
+        groups = OwnGroups(services.resources, services.documents, services.randomness)
+        known = KnownPeople(contacts, groups, self._shared_lists, services.owners)
         return (
             SharePage(
                 site,
                 self.sharing,
                 people,
                 requests,
-                contacts,
+                known,
                 names,
+                services.notifier,
                 self._sections,
             ),
             WhyPage(site, self.sharing, people, names),

@@ -87,6 +87,36 @@ def test_a_link_is_made_opened_and_ended_without_scripts(
         visitor.close()
 
 
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_one_click_makes_a_link_that_ends_and_copies_it(
+    chromium: Browser, provider: ServerProcess, person: Account, scripts: bool
+) -> None:
+    text, folder = {"Content-Type": "text/plain"}, f"/{person.name}/trip/"
+    with Client(provider, token=token_of(provider, person)) as client:
+        assert client.request("PUT", f"{folder}a.txt", "the first", text).status == 201
+    context = Window(scripts=scripts).new_context(chromium)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    try:
+        page = context.new_page()
+        sign_in(page, provider, person)
+        page.goto(f"{provider.base_url}/.pages/share{folder}")
+        last_day = page.get_by_label("Anyone with a link can view, until")
+        assert last_day.input_value() > ""
+        last_day.fill("2100-01-01")
+        page.get_by_role("button", name="Copy link").click()
+        url = page.get_by_label("Address", exact=True).input_value()
+        if scripts:
+            expect(page.get_by_text("The link is copied.")).to_be_visible()
+            assert page.evaluate("navigator.clipboard.readText()") == url
+        expect(page.get_by_text("until Jan 1, 2100")).to_be_visible()
+        visitor = Window(scripts=False).new_context(chromium).new_page()
+        visitor.goto(url)
+        expect(visitor.get_by_role("link", name="a.txt")).to_be_visible()
+        visitor.context.close()
+    finally:
+        context.close()
+
+
 def _open(page: Page, url: str) -> None:
     page.goto(url)
     assert url.rpartition("/")[2] not in page.url

@@ -205,7 +205,7 @@ async def test_what_i_share_shows_ends_and_what_was_done_last(
     shown = words(await alice.get(BY_ME))
     assert "bob can edit, until Jan 31, 2027 Last: Created" in shown
     assert "by-bob.txt" in shown
-    assert "https://p.example/#me can view, until Dec 31, 2026 Ended" in shown
+    assert "p.example can view, until Dec 31, 2026 Ended" in shown
 
 
 async def test_one_click_ends_the_access_of_one(photos: Server, alice: Browser) -> None:

@@ -47,6 +47,8 @@ from podstead.web.routes import REST, Route, route
 from podstead.web.sharing.notices import UNUSED_MS, AccessNotice, NoticeKind, notice_of_end
 
 MANAGE: Final = f"{PREFIX}/sharing-links"
+USUAL_DAYS: Final = 30
+"""After how many days a link ends that is made by one click."""
 KINDS: Final = {
     VIEW: N_("View"),
     EDIT: N_("View and edit"),
@@ -82,6 +84,7 @@ class LinksSection:
     """The links of a resource on the page about who has access to it."""
 
     template = "pods/links/section.html"
+    line_template = "pods/links/line.html"
     list_template = "pods/links/list.html"
 
     def __init__(self, links: SharingLinks) -> None:
@@ -106,7 +109,7 @@ class LinksSection:
         target = state.access.resource
         named = (self._links.id_of(each.grantee.iri) for each in state.access.entries)
         kinds = [(kind, _(text)) for kind, text in KINDS.items()]
-        max_days = self._links.max_days
+        max_days, now_ms = self._links.max_days, self._links.records.now_ms()
         return {
             "links": [
                 await self._shown(state.access.inherited_from or target, each)
@@ -116,7 +119,9 @@ class LinksSection:
             "kinds": kinds if is_container(target) else kinds[:2],
             "inherited_from": state.access.inherited_from,
             "max_days": max_days,
-            "last_day": day_of(self._links.records.now_ms() + max_days * DAY_MS),
+            "last_day": day_of(now_ms + max_days * DAY_MS),
+            "today": day_of(now_ms),
+            "usual_day": day_of(now_ms + min(max_days or USUAL_DAYS, USUAL_DAYS) * DAY_MS),
         }
 
     async def _shown(self, resource: ResourcePath, link_id: str) -> ShownLink:
@@ -230,6 +235,8 @@ class ManageLinks:
             target=target,
             link=link,
             kind=_(KINDS[kind]),
+            inherited_from=state.access.inherited_from,
+            ends_ms=None if link.ends_s is None else link.ends_s * 1000,
             url=f"{self.site.base_url}{OPEN}/{secret}",
         )
 

@@ -191,6 +191,7 @@ class ReadLogSection:
     """Leads from the sharing page of a folder to its read log."""
 
     template = "pods/read_log/section.html"
+    line_template = ""
     list_template = template
 
     def shows(self, agent: str) -> bool:  # noqa: ARG002

@@ -15,6 +15,7 @@ service that answers GET, on this server only; whatever cannot be read or unders
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -146,6 +147,7 @@ _INSTANCE: Final = Iri(vocab.SOLID + "instance")
 _INSTANCES_IN: Final = Iri(vocab.SOLID + "instanceContainer")
 _ADDRESS_BOOK: Final = Iri(vocab.VCARD + "AddressBook")
 _INDIVIDUAL: Final = Iri(vocab.VCARD + "Individual")
+_KNOWS: Final = Iri(vocab.FOAF_KNOWS)
 _NAME_INDEX: Final = Iri(vocab.VCARD + "nameEmailIndex")
 _NAME: Final = Iri(vocab.VCARD + "fn")
 _URLS: Final = (Iri(vocab.VCARD + "url"), Iri(vocab.VCARD + "hasURL"))
@@ -157,7 +159,8 @@ _CONTAINS: Final = Iri(vocab.LDP_CONTAINS)
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Somebody in an address book."""
+    """Somebody in an address book, or whom the profile says that the person knows; then ``name``
+    may be empty."""
 
     name: str
     iri: str
@@ -170,7 +173,8 @@ class Contacts:
     documents: AgentDocuments
 
     async def of(self, person: Identity) -> tuple[Contact, ...]:
-        """The contacts of a person; none if the profile is not on this server."""
+        """The contacts of a person, and whom the profile names (``foaf:knows``); none if the
+        profile is not on this server."""
         reading = _ContactReader(self.documents, person)
         profile = await reading.document(person.iri)
         found: dict[str, Contact] = {}
@@ -182,7 +186,11 @@ class Contacts:
                     found.setdefault(contact.iri, contact)
                 if len(found) == MAX_CONTACTS:
                     break
-        return tuple(found.values())
+        for known in _objects(profile, Iri(person.iri), (_KNOWS,))[:MAX_CONTACTS]:
+            with suppress(UnusableIri):
+                iri = agent_iri(known.value)
+                found.setdefault(iri, Contact(stated_name(profile, known), iri))
+        return tuple(found.values())[:MAX_CONTACTS]
 
 
 class _ContactReader:
@@ -232,11 +240,8 @@ class _ContactReader:
     async def contact(self, card: Iri) -> Contact | None:
         """The person of a vCard, if it has a name and a WebID."""
         graph = await self.document(card.value)
-        names = [term.value for term in graph.objects(card, _NAME) if isinstance(term, Literal)]
-        web_id = _web_id(graph, card)
-        if not names or web_id is None:
-            return None
-        return Contact(names[0][:_MAX_NAME_CHARS], web_id)
+        name, web_id = stated_name(graph, card), _web_id(graph, card)
+        return Contact(name, web_id) if name and web_id is not None else None
 
 
 def _web_id(graph: Graph, card: Iri) -> str | None:
@@ -290,13 +295,13 @@ class GroupNames:
             url = group.partition("#")[0]
             if url not in read and len(read) < _MAX_GROUP_DOCUMENTS:
                 read[url] = await self.documents.graph(person, url)
-            name = _stated_name(read.get(url, EMPTY_GRAPH), Iri(group))
+            name = stated_name(read.get(url, EMPTY_GRAPH), Iri(group))
             if name:
                 names[group] = name
         return names
 
 
-def _stated_name(graph: Graph, group: Iri) -> str:
+def stated_name(graph: Graph, group: Iri) -> str:
     """The first of its names in alphabetical order, without characters that do not show as
     themselves; empty without a name."""
     for predicate in _NAMES:

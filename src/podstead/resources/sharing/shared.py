@@ -11,7 +11,7 @@ shows only the first resources of each storage, so that one storage cannot crowd
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -156,6 +156,34 @@ class SharedLists:
                 if len(found) >= OWN_PAGE:
                     break
         return found, last
+
+    async def grantees(self, storages: Iterable[ResourcePath]) -> frozenset[Grantee]:
+        """The people and groups in the rules of storages, as far as one list looks. Raises
+        StorageError."""
+        return frozenset(
+            each.grantee
+            for acl in await self._acls_of(storages)
+            for each in acl.value.grantees
+            if each.iri
+        )
+
+    async def places_of(
+        self, group: str, storages: Iterable[ResourcePath]
+    ) -> Sequence[ResourcePath]:
+        """The resources in storages whose rules name a group, as far as one list looks. Raises
+        StorageError."""
+        return sorted(
+            subject_of(ResourcePath(acl.key))
+            for acl in await self._acls_of(storages)
+            if any(each.iri == group for each in acl.value.grantees)
+        )
+
+    async def _acls_of(self, storages: Iterable[ResourcePath]) -> list[Versioned[index.IndexedAcl]]:
+        return [
+            acl
+            for storage in storages
+            for acl in await self._records.of_owner(index.ACLS, storage, limit=MAX_LOOKED_AT)
+        ]
 
     async def ending(
         self, storage: ResourcePath, *, since_ms: int, until_ms: int

@@ -25,11 +25,11 @@ from podstead.core.media_types import essence
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
-from podstead.wac.acl import NOSTR_DID
 from podstead.wac.modes import Mode
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import ACTIVITY, files_url, is_for_apps, shown_name
+from podstead.web.pages.people import short_name
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -180,9 +180,6 @@ def _by_size(bars: Iterable[Bar]) -> list[Bar]:
     return sorted(bars, key=lambda each: (-each.size_bytes, each.name))
 
 
-_SHOWN_KEY_CHARACTERS = 12
-
-
 class AgentNames(Protocol):
     """Finds the names of agents that are no persons, such as sharing links."""
 
@@ -194,20 +191,14 @@ class AgentNames(Protocol):
 def agent_text(
     iri: str | None, *, viewer: Identity | None, base_url: str, names: Mapping[str, str]
 ) -> str:
-    """A short name: “You”, the name of a pod of this server, one of ``names``, or the WebID without
-    its scheme."""
+    """“You”, one of ``names``, or :func:`short_name`."""
     if iri is None:
         return _("Somebody who was not signed in")
     if iri in names:
         return names[iri]
     if viewer is not None and iri in viewer.names():
         return _("You")
-    local = iri.removeprefix(f"{base_url}/")
-    if local != iri and local.endswith("/#me") and local.count("/") == 1:
-        return local.removesuffix("/#me")
-    if iri.startswith(NOSTR_DID):
-        return f"{iri[: len(NOSTR_DID) + _SHOWN_KEY_CHARACTERS]}…"
-    return iri.partition("://")[2] or iri
+    return short_name(iri, base_url)
 
 
 async def agent_texts(

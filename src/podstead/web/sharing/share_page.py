@@ -6,18 +6,19 @@ carry the state of the rules that the person has seen.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
-from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
+from podstead.core.errors import Conflict, NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path, storage_root
 from podstead.core.identity import Identity
 from podstead.resources.sharing.access_requests import AccessRequest, AccessRequests
 from podstead.resources.sharing.documents import RulesChanged, RulesOutOfReach
+from podstead.resources.sharing.known import Known, KnownPeople, by_address
+from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.people import (
-    Contact,
-    Contacts,
     NobodyFound,
     PeopleDirectory,
     UnusableIri,
@@ -31,23 +32,36 @@ from podstead.resources.sharing.service import (
     SharingService,
     SharingState,
 )
-from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind, agent, group
+from podstead.wac.acl import agent_name
+from podstead.wac.sharing.access import Scope
+from podstead.wac.sharing.rules import (
+    AUTHENTICATED,
+    EVERYONE,
+    Grantee,
+    GranteeKind,
+    Role,
+    agent,
+    group,
+)
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import breadcrumb, local_address, share_url, shown_name
+from podstead.web.pages.addresses import breadcrumb, files_url, local_address, share_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.formats import name_sort_key
+from podstead.web.pages.notifier import SHARED, Notifier, PersonNotice
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 from podstead.web.sharing.views import (
+    Names,
     NamesByReader,
     WantedChange,
     everyone_lists,
     last_day,
+    needs_preview,
     offered_role,
     out_of_reach_page,
     read_change,
@@ -63,6 +77,11 @@ from podstead.web.sharing.views import (
 add_notices(
     Tone.DONE,
     sharing_saved=N_("Saved."),
+    shared_with=N_("Shared with %(subject)s."),
+    shared_apart=N_(
+        "Shared with %(subject)s. This has rules of its own now: later changes in the folder above "
+        "no longer reach it."
+    ),
 )
 add_notices(
     Tone.PROBLEM,
@@ -75,11 +94,23 @@ add_notices(
 _OWNER_KEEPS = N_("The owner of a pod keeps full access, so this cannot be saved.")
 _NOT_CONFIRMED = N_("Tick the box to confirm that you give up managing this.")
 _NOBODY = N_(
-    "Nobody was found. Type the name of a pod on this server, a WebID, or an e-mail address that "
-    "their public profile names."
+    "Nobody was found. Type the name of somebody on this server, an e-mail address that their "
+    "public profile names, the name of a group, or an address such as "
+    "https://name.example/profile#me."
 )
-_NO_WEB_ID = N_("This is not a WebID: one looks like https://name.example/profile#me.")
-_TOO_MANY = N_("You have looked for many people. Try again later, or use a WebID.")
+_NO_WEB_ID = N_(
+    "This is not the address of a person: one looks like https://name.example/profile#me."
+)
+_TOO_MANY = N_("You have looked for many people. Try again later, or use the address of a person.")
+_SEVERAL = N_("Several are called that. Choose one.")
+
+
+class SeveralFound(Conflict):
+    """The typed name means more than one."""
+
+    def __init__(self, found: Sequence[Grantee]) -> None:
+        super().__init__("Several are called that")
+        self.found = found
 
 
 class SharingSection(Protocol):
@@ -87,6 +118,10 @@ class SharingSection(Protocol):
 
     template: str
     """Its template, which gets the values of the page and ``section``."""
+
+    line_template: str
+    """What stands below the field for sharing, such as a button that shares in another way; empty
+    for nothing."""
 
     list_template: str
     """The part of it that lists the agents, for the page about everything that is shared."""
@@ -125,8 +160,9 @@ class SharePage:
     sharing: SharingService
     people: PeopleDirectory
     requests: AccessRequests
-    contacts: Contacts
+    known: KnownPeople
     names: NamesByReader
+    notifier: Notifier
     sections: Sequence[SharingSection] = ()
 
     @route(addresses.SHARE + REST, "GET")
@@ -147,25 +183,30 @@ class SharePage:
         target, token = page.target, sent.text("token")
         try:
             change = read_change(sent, await self._grantee(page, sent))
-        except (NobodyFound, UnusableIri, RateLimited) as error:
+        except (NobodyFound, UnusableIri, RateLimited, SeveralFound) as error:
             state = await self.sharing.view(page.identity, target)
-            return await self._list(page, state, error=error, typed=sent.text("who"))
+            return await self._list(page, state, error=error, sent=sent)
         edit = change.edit(target)
         try:
+            preview = None
             if sent.text("step") != "save":
                 preview = await self.sharing.preview(page.identity, target, edit, token)
-                return await self._preview(page, change, token, preview)
+                if sent.text("step") != "share" or needs_preview(change, preview):
+                    return await self._preview(page, change, token, preview)
             confirmed = sent.ticked("confirmed")
             try:
-                await self.sharing.save(page.identity, target, edit, token, confirmed=confirmed)
+                saved = await self.sharing.save(
+                    page.identity, target, edit, token, confirmed=confirmed
+                )
             except (OwnerLockedOut, NeedsConfirmation) as error:
                 preview = await self.sharing.preview(page.identity, target, edit, token)
                 return await self._preview(page, change, token, preview, refused=error)
         except RulesChanged:
             return self.site.see_other(share_url(target), Notice("rules-changed"))
         await self._answered(page, change)
+        await self._tell(page, change, saved)
         back = local_address(sent.text("next")) or share_url(target)
-        return self.site.see_other(back, Notice("sharing-saved"))
+        return self.site.see_other(back, await self._notice(page, change, preview))
 
     # --- steps ----------------------------------------------------------------------------
 
@@ -182,9 +223,59 @@ class SharePage:
                 return group(agent_iri((sent.text("grantee") or sent.text("who")).strip()))
             case GranteeKind.AGENT:
                 known = sent.text("grantee")
-                if known:
-                    return agent(agent_iri(known))
-                return agent(await self.people.find(_identity(page), sent.text("who")))
+                return agent(agent_iri(known)) if known else await self._meant(page, sent)
+
+    async def _meant(self, page: PageRequest, sent: FormSubmission) -> Grantee:
+        """Whom the person means by what they typed, or have chosen among several. Raises
+        NobodyFound, UnusableIri, RateLimited, SeveralFound."""
+        kind, _space, iri = sent.text("choice").partition(" ")
+        if iri:
+            return (
+                group(agent_iri(iri)) if kind == GranteeKind.GROUP.value else agent(agent_iri(iri))
+            )
+        identity, typed = _identity(page), sent.text("who").strip()
+        wanted = typed.casefold()
+        found = {
+            each.grantee
+            for each in await self.known.named(identity, page.signed_in().pods)
+            if wanted and wanted in (each.name.casefold(), each.grantee.iri.casefold())
+        }
+        try:
+            if "://" not in typed or not found:
+                found.add(agent(await self.people.find(identity, typed)))
+        except NobodyFound:
+            if not found:
+                raise
+        if len(found) > 1:
+            raise SeveralFound(sorted(found, key=by_address))
+        return found.pop()
+
+    async def _tell(self, page: PageRequest, change: WantedChange, saved: Preview) -> None:
+        """Tell the person who has got something now; answers to requests are told by themselves."""
+        grantee = change.grantee
+        if grantee is None or grantee.kind is not GranteeKind.AGENT or change.request:
+            return
+        gets_now = change.period.begins_ms is None and any(
+            each.grantee == grantee and each.after - each.before
+            for each in (*saved.here, *saved.inside)
+        )
+        by = _identity(page)
+        if gets_now and grantee.iri not in map(agent_name, by.names()):
+            target = page.target
+            notice = PersonNotice(
+                SHARED, files_url(target), shown_name(target), by.iri, change.message
+            )
+            await self.notifier.tell(grantee.iri, notice)
+
+    async def _notice(
+        self, page: PageRequest, change: WantedChange, preview: Preview | None
+    ) -> Notice:
+        """What the next page says."""
+        if preview is None or change.grantee is None:
+            return Notice("sharing-saved")
+        names = await self.names.of(page.identity, (change.grantee,))
+        is_apart = Consequence.GETS_OWN_RULES in preview.consequences
+        return Notice("shared-apart" if is_apart else "shared-with", names.grantee(change.grantee))
 
     async def _answered(self, page: PageRequest, change: WantedChange) -> None:
         """Remove the request that a change answers. The access has been granted, so a failure to
@@ -216,12 +307,21 @@ class SharePage:
         state: SharingState,
         *,
         error: RequestRefused | None = None,
-        typed: str = "",
+        sent: FormSubmission | None = None,
     ) -> Response:
         access = state.access
         target = access.resource
         owner = access.owner
-        names = await self.names.of(page.identity, (each.grantee for each in access.entries))
+        known = [
+            each
+            for each in await self.known.suggested(_identity(page), page.signed_in().pods)
+            if not any(section.shows(each.grantee.iri) for section in self.sections)
+        ]
+        meant = error.found if isinstance(error, SeveralFound) else ()
+        named = [each.grantee for each in access.entries]
+        named += [*(each.grantee for each in known), *meant]
+        names = await self.names.of(page.identity, named)
+        shown = [(each, await each.values(page, state)) for each in self.sections]
         return self.site.page(
             page,
             "sharing/share.html",
@@ -239,7 +339,8 @@ class SharePage:
                 for each in shown_entries(state, names)
                 if not any(section.shows(each.iri) for section in self.sections)
             ],
-            sections=[(each.template, await each.values(page, state)) for each in self.sections],
+            lines=[(each.line_template, values) for each, values in shown if each.line_template],
+            sections=[(each.template, values) for each, values in shown],
             rules=shown_rules(access.special),
             today=last_day(state.now_ms + 1),
             everyone_lists=everyone_lists(state),
@@ -257,17 +358,12 @@ class SharePage:
                 )
                 for request in await self._pending(page, target)
             ],
-            contacts=await self._contacts_of(page),
+            suggestions=_suggestions(known, names),
+            choices=[(each, names.grantee(each)) for each in meant],
+            max_message=MAX_MESSAGE_CHARS,
             error=None if error is None else _text_of(error),
-            typed=typed,
+            filled=_filled(sent),
         )
-
-    async def _contacts_of(self, page: PageRequest) -> Sequence[Contact]:
-        if page.identity is None:
-            return ()
-        sort_key = name_sort_key()
-        found = await self.contacts.of(page.identity)
-        return sorted(found, key=lambda each: (sort_key(each.name), each.iri))
 
     async def _preview(
         self,
@@ -311,6 +407,45 @@ class SharePage:
         )
 
 
+_EMPTY: Final = {
+    "who": "",
+    "kind": GranteeKind.AGENT.value,
+    "role": Role.VIEW.value,
+    "scope": Scope.BOTH.value,
+    "from": "",
+    "until": "",
+    "message": "",
+}
+
+
+def _filled(sent: FormSubmission | None) -> Mapping[str, object]:
+    """What the fields of the form contain; ``is_further`` if one is filled that is folded in."""
+    texts = {} if sent is None else {name: sent.text(name) for name in _EMPTY if sent.text(name)}
+    filled = {**_EMPTY, **texts}
+    folded = filled.keys() - {"who", "role"}
+    return {**filled, "is_further": any(filled[name] != _EMPTY[name] for name in folded)}
+
+
+def _suggestions(known: Sequence[Known], names: Names) -> Sequence[tuple[str, str]]:
+    """What the field offers: what it means, and what is said beside it. Who has no name of their
+    own, or shares it with another, is meant by their address."""
+    called = [(each, names.grantee(each.grantee)) for each in known]
+    count = Counter(name.casefold() for _each, name in called)
+    by_name = name_sort_key()
+    offered = []
+    for each, name in sorted(
+        called, key=lambda pair: (by_name(pair[1]), by_address(pair[0].grantee))
+    ):
+        is_group = each.grantee.kind is GranteeKind.GROUP
+        is_unique = count[name.casefold()] == 1
+        means_it = bool(each.name) or (not is_group and names.is_here(each.grantee.iri))
+        if is_unique and means_it:
+            offered.append((name, _("Group") if is_group else ""))
+        elif not is_group:
+            offered.append((each.grantee.iri, name))
+    return offered
+
+
 def _identity(page: PageRequest) -> Identity:
     identity = page.identity
     if identity is None:
@@ -324,5 +459,7 @@ def _text_of(error: RequestRefused) -> str:
             return _(_NO_WEB_ID)
         case RateLimited():
             return _(_TOO_MANY)
+        case SeveralFound():
+            return _(_SEVERAL)
         case _:
             return _(_NOBODY)

@@ -14,10 +14,10 @@ from podstead.core.identity import Identity
 from podstead.rdf.graph import Iri, Object
 from podstead.resources.sharing.access_requests import AccessAnswer
 from podstead.resources.sharing.documents import Edit, Inheritance, RulesOutOfReach
-from podstead.resources.sharing.people import GroupNames
+from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
+from podstead.resources.sharing.people import Contacts, GroupNames
 from podstead.resources.sharing.preview import Difference
-from podstead.resources.sharing.service import Preview, SharingState
-from podstead.wac.acl import local_path
+from podstead.resources.sharing.service import Consequence, Preview, SharingState
 from podstead.wac.conditions import (
     ALWAYS,
     ClientCondition,
@@ -43,6 +43,7 @@ from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import shown_name
 from podstead.web.pages.formats import date_text, moment_text
+from podstead.web.pages.people import short_name
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _
@@ -51,9 +52,9 @@ from podstead.web.sharing.notices import AccessNotice, NoticeKind
 
 ROLES: Final = {
     Role.VIEW: N_("Can view"),
-    Role.ADD: N_("Can view and add"),
+    Role.ADD: N_("Can add"),
     Role.EDIT: N_("Can edit"),
-    Role.MANAGE: N_("Can manage"),
+    Role.MANAGE: N_("Full access"),
 }
 SCOPES: Final = {
     Scope.BOTH: N_("This folder and everything inside"),
@@ -137,10 +138,17 @@ _CUSTOMARY_FRAGMENTS: Final = frozenset({"", "it", "me", "this"})
 class Names:
     """What agents, groups and folders are called on the pages."""
 
-    def __init__(self, base_url: str, groups: Mapping[str, str] | None = None) -> None:
-        """``groups`` are the names that groups state themselves, by IRI."""
+    def __init__(
+        self,
+        base_url: str,
+        groups: Mapping[str, str] | None = None,
+        contacts: Mapping[str, str] | None = None,
+    ) -> None:
+        """``groups`` are the names that groups state themselves, and ``contacts`` those that the
+        reader has given to people, by IRI."""
         self._base_url = base_url
         self._groups = {} if groups is None else groups
+        self._contacts = {} if contacts is None else contacts
 
     def grantee(self, grantee: Grantee) -> str:
         """A short name; the IRI is shown beside it where it matters who exactly is meant."""
@@ -159,13 +167,13 @@ class Names:
         return self._groups.get(iri) or _last_part(iri)
 
     def iri(self, iri: str) -> str:
-        """The name of the pod for its owner; else the IRI itself, so that nobody can choose to be
-        called like somebody else."""
-        document, _separator, fragment = iri.partition("#")
-        path = local_path(document, self._base_url)
-        if path is not None and fragment == "me" and path.count("/") == 2 and path.endswith("/"):
-            return shown_name(path)
-        return iri
+        """What the reader calls the person; else :func:`short_name`. The pages show the IRI where
+        it matters who exactly is meant."""
+        return self._contacts.get(iri) or short_name(iri, self._base_url)
+
+    def is_here(self, iri: str) -> bool:
+        """Whether the name is that of a pod here, by which its owner is found."""
+        return iri == f"{self._base_url}/{short_name(iri, self._base_url)}/#me"
 
     def sentence(self, entry: AccessEntry) -> str:
         """What somebody can do, and why."""
@@ -220,11 +228,17 @@ class NamesByReader:
 
     base_url: str
     groups: GroupNames
+    contacts: Contacts
 
     async def of(self, person: Identity | None, grantees: Iterable[Grantee]) -> Names:
         """The names of these grantees, and of agents and folders. Raises ServerTrouble."""
         groups = {each.iri for each in grantees if each.kind is GranteeKind.GROUP}
-        return Names(self.base_url, await self.groups.of(person, sorted(groups)))
+        contacts = () if person is None else await self.contacts.of(person)
+        return Names(
+            self.base_url,
+            await self.groups.of(person, sorted(groups)),
+            {each.iri: each.name for each in contacts},
+        )
 
 
 def _last_part(iri: str) -> str:
@@ -352,6 +366,7 @@ class ShownDifference:
 
     name: str
     iri: str
+    kind: str
     before: str
     after: str
     gains: bool
@@ -443,6 +458,7 @@ def _part(title: str, differences: Sequence[Difference], names: Names) -> ShownP
         ShownDifference(
             name=names.grantee(each.grantee),
             iri=each.grantee.iri,
+            kind=each.grantee.kind.value,
             before=_role_during(each.before, each.before_period),
             after=_role_during(each.after, each.after_period),
             gains=bool(each.after - each.before),
@@ -552,7 +568,8 @@ class WantedChange:
 
     ``action`` is ``set``, ``remove``, ``stop`` (inheriting) or ``resume``. ``was`` is the scope of
     the entry that is changed, and ``was_period`` its period; ``None`` for a new one. ``request`` is
-    the notification of a request for access that the change answers.
+    the notification of a request for access that the change answers, and ``message`` what the
+    grantee is told.
     """
 
     action: str
@@ -561,6 +578,7 @@ class WantedChange:
     scope: Scope = Scope.BOTH
     was: Scope | None = None
     request: str = ""
+    message: str = ""
     period: PeriodCondition = ALWAYS
     was_period: PeriodCondition = ALWAYS
 
@@ -578,6 +596,8 @@ class WantedChange:
         fields |= _moments(self.was_period)
         if self.request:
             fields["request"] = self.request
+        if self.message:
+            fields["message"] = self.message
         return fields
 
     def edit(self, target: ResourcePath) -> Edit:
@@ -613,8 +633,16 @@ def read_change(sent: FormSubmission, grantee: Grantee | None) -> WantedChange:
         raise BadRequest(WebCodes.NO_SUCH_ROLE) from error
     if role not in ROLE_MODES:
         raise BadRequest(WebCodes.NO_SUCH_ROLE)
-    request = sent.text("request")
-    return WantedChange(action, grantee, role, scope, was, request, *_read_periods(sent))
+    return WantedChange(
+        action,
+        grantee,
+        role,
+        scope,
+        was,
+        sent.text("request"),
+        sent.text("message").strip()[:MAX_MESSAGE_CHARS],
+        *_read_periods(sent),
+    )
 
 
 def _read_periods(sent: FormSubmission) -> tuple[PeriodCondition, PeriodCondition]:
@@ -650,3 +678,24 @@ def _modes(modes: Modes, *, now: bool, before: bool) -> Modes | None:
     if now:
         return modes
     return NO_MODES if before else None
+
+
+_SAVED_AT_ONCE: Final = frozenset({Consequence.GETS_OWN_RULES})
+
+
+def needs_preview(change: WantedChange, preview: Preview) -> bool:
+    """Whether a person should see what a change does before it is saved: whatever is more than
+    that one person or group gets something."""
+    grantee = change.grantee
+    differences = (*preview.here, *preview.inside)
+    return (
+        change.action != "set"
+        or change.role is Role.MANAGE
+        or grantee is None
+        or grantee.kind not in (GranteeKind.AGENT, GranteeKind.GROUP)
+        or not preview.consequences <= _SAVED_AT_ONCE
+        or preview.members.with_own_rules > 0
+        or any(each.is_change and each.grantee != grantee for each in differences)
+        or any(each.before - each.after for each in differences)
+        or not any(each.after - each.before for each in differences)
+    )

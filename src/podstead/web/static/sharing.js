@@ -33,6 +33,7 @@ function newDialog() {
  * @param {HTMLDialogElement} dialog
  * @param {string} address
  * @param {RequestInit} [options]
+ * @returns {Promise<{content: HTMLElement} | null>} what is shown
  */
 async function show(dialog, address, options) {
   dialog.setAttribute("aria-busy", "true");
@@ -43,13 +44,13 @@ async function show(dialog, address, options) {
     found = await fragmentOf(response);
   } catch {
     window.location.assign(address); // the browser says what is wrong with the connection
-    return;
+    return null;
   }
   dialog.inert = false;
   dialog.removeAttribute("aria-busy");
   if (found === null) {
     window.location.assign(options === undefined ? address : response.url);
-    return;
+    return null;
   }
   const heading = document.createElement("h2");
   heading.id = "sharing-title";
@@ -66,6 +67,7 @@ async function show(dialog, address, options) {
   if (found.content.querySelector("[data-sharing-notice]") !== null) dialog.dataset.saved = "yes";
   if (!dialog.open) dialog.showModal();
   heading.focus();
+  return found;
 }
 
 /**
@@ -84,9 +86,20 @@ function onSubmit(event) {
   const { target: form, submitter, currentTarget: dialog } = event;
   if (!(form instanceof HTMLFormElement) || !(dialog instanceof HTMLDialogElement)) return;
   event.preventDefault();
+  send(dialog, form, submitter);
+}
+
+/**
+ * Send a form, and show the answer.
+ * @param {HTMLDialogElement} dialog
+ * @param {HTMLFormElement} form
+ * @param {HTMLElement | null} submitter
+ */
+function send(dialog, form, submitter) {
   const fields = new URLSearchParams();
   for (const [name, value] of new FormData(form, submitter)) fields.append(name, String(value));
-  void show(dialog, form.action, { method: "POST", body: fields });
+  const shown = show(dialog, form.action, { method: "POST", body: fields });
+  if (form.matches("[data-copy-link]")) void copyAddress(shown);
 }
 
 /** @param {MouseEvent} event */
@@ -121,14 +134,45 @@ function submitAtOnce(form) {
  * @param {ParentNode} page
  */
 function hideNameWhereNoneIsNeeded(page) {
-  const kind = page.querySelector(".add-access select[name=kind]");
-  const field = page.querySelector(".add-access .who-field");
-  if (!(kind instanceof HTMLSelectElement) || !(field instanceof HTMLElement)) return;
+  const kind = page.querySelector(".share-form select[name=kind]");
+  if (!(kind instanceof HTMLSelectElement)) return;
   const update = () => {
-    field.hidden = ["authenticated", "everyone", "anybody"].includes(kind.value);
+    const needsNone = ["authenticated", "everyone"].includes(kind.value);
+    for (const part of page.querySelectorAll("[data-who]")) part.toggleAttribute("hidden", needsNone);
   };
   kind.addEventListener("change", update);
   update();
+}
+
+/**
+ * Copy the address that a page shows, as soon as it is there. The browser must be asked while the
+ * click is handled, so it gets a promise.
+ * @param {Promise<{content: HTMLElement} | null>} shown
+ */
+async function copyAddress(shown) {
+  const address = async () => {
+    const field = (await shown)?.content.querySelector("input[data-address]");
+    if (!(field instanceof HTMLInputElement)) throw new Error("no address");
+    return field.value;
+  };
+  try {
+    const text = address().then((value) => new Blob([value], { type: "text/plain" }));
+    await navigator.clipboard.write([new ClipboardItem({ "text/plain": text })]);
+  } catch {
+    return; // the page shows the address
+  }
+  const notice = document.querySelector("dialog[open] [data-copied]");
+  if (notice instanceof HTMLElement) notice.textContent = notice.dataset.copied ?? "";
+}
+
+/** @param {SubmitEvent} event */
+function copyLink(event) {
+  const form = event.target;
+  if (event.defaultPrevented || !(form instanceof HTMLFormElement) || !form.matches("[data-copy-link]")) return;
+  event.preventDefault();
+  const dialog = newDialog();
+  dialog.addEventListener("close", () => window.location.reload());
+  send(dialog, form, event.submitter);
 }
 
 /** @param {MouseEvent} event */
@@ -146,5 +190,6 @@ function openDialog(event) {
 }
 
 document.addEventListener("click", openDialog);
+document.addEventListener("submit", copyLink);
 for (const form of document.querySelectorAll("form[data-changes]")) submitAtOnce(form);
 hideNameWhereNoneIsNeeded(document);

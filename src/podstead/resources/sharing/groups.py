@@ -1,0 +1,165 @@
+"""The groups that people make: documents in the folder ``groups`` of their pod.
+
+Each document describes one ``vcard:Group`` with its name (``vcard:fn``) and members
+(``vcard:hasMember``), as other Solid applications write them, and is read and written with the
+rights of the person. What else it says stays.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core import vocab
+from podstead.core.clock import Randomness
+from podstead.core.conditional import Conditions
+from podstead.core.errors import NotFound, RequestRefused
+from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
+from podstead.core.media_types import TURTLE
+from podstead.core.operation import InMemoryBody, Operation
+from podstead.rdf.codecs import Document
+from podstead.rdf.graph import Dataset, Graph, Iri, Literal
+from podstead.resources.documents import Documents, is_rdf
+from podstead.resources.outcome import ResourceRequest
+from podstead.resources.service import ResourceService
+from podstead.resources.sharing.documents import AgentDocuments
+from podstead.resources.sharing.people import stated_name
+
+FOLDER: Final = "groups/"
+MAX_GROUPS: Final = 100
+"""How many documents of the folder are read."""
+MAX_MEMBERS: Final = 500
+MAX_NAME_CHARACTERS: Final = 100
+
+_GROUP: Final = Iri(vocab.VCARD_GROUP)
+_MEMBER: Final = Iri(vocab.VCARD_HAS_MEMBER)
+_NAME: Final = Iri(vocab.VCARD_FN)
+_TYPE: Final = Iri(vocab.RDF_TYPE)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnGroup:
+    """A group in a pod of the person; ``tag`` identifies the state of its document."""
+
+    iri: str
+    path: ResourcePath
+    name: str
+    members: tuple[str, ...]
+    tag: str
+
+
+class OwnGroups:
+    """Lists, makes and changes groups."""
+
+    def __init__(
+        self, resources: ResourceService, documents: Documents, randomness: Randomness
+    ) -> None:
+        self._resources = resources
+        self._documents = documents
+        self._agent_documents = AgentDocuments(resources, documents)
+        self._randomness = randomness
+
+    async def of(self, person: Identity, pods: Sequence[ResourcePath]) -> Sequence[OwnGroup]:
+        """The groups in the pods of a person. Raises ServerTrouble."""
+        return [group for pod in pods for group in await self._in_pod(person, pod)]
+
+    async def read(self, person: Identity, path: ResourcePath) -> OwnGroup:
+        """The group of a document. Raises NotFound for a document without one, and what a GET
+        raises."""
+        read = await self._agent_documents.read(person, path)
+        graph = read.document.graph
+        for subject in sorted(graph.subjects(_TYPE, _GROUP), key=str):
+            if isinstance(subject, Iri):
+                members = {
+                    each.value for each in graph.objects(subject, _MEMBER) if isinstance(each, Iri)
+                }
+                name = stated_name(graph, subject) or path.rpartition("/")[2]
+                return OwnGroup(subject.value, path, name, tuple(sorted(members)), read.etag)
+        raise NotFound
+
+    async def create(
+        self, person: Identity, pod: ResourcePath, name: str, members: Iterable[str]
+    ) -> OwnGroup:
+        """Make a group. Its address is never used again, so that no rule about a former group
+        applies to it. Raises what a PUT raises."""
+        path = ResourcePath(f"{pod}{FOLDER}{_slug(name)}-{self._randomness.token_hex(4)}.ttl")
+        group = Iri(f"{self._documents.url_of(path)}#group")
+        graph = Graph([(group, _TYPE, _GROUP)]) | _statements(group, name, members)
+        document = Document(Dataset(graph), {"vcard": vocab.VCARD})
+        await self._put(person, path, document, TURTLE, Conditions(if_none_match="*"))
+        return await self.read(person, path)
+
+    async def change(
+        self, person: Identity, group: OwnGroup, name: str, members: Iterable[str]
+    ) -> None:
+        """Name a group and its members anew, if its document is still as ``group`` says. Raises
+        what a PUT raises, PreconditionFailed among that."""
+        read = await self._agent_documents.read(person, group.path)
+        subject, graph = Iri(group.iri), read.document.graph
+        former = Graph(
+            (subject, predicate, each)
+            for predicate in (_NAME, _MEMBER)
+            for each in graph.objects(subject, predicate)
+        )
+        changed = (graph - former) | _statements(subject, name, members)
+        document = read.document.with_graph(changed)
+        conditions = Conditions(if_match=group.tag)
+        await self._put(person, group.path, document, read.content_type, conditions)
+
+    async def remove(self, person: Identity, group: OwnGroup) -> None:
+        """Delete the document of a group. Raises what a DELETE raises."""
+        conditions = Conditions(if_match=group.tag)
+        operation = Operation("DELETE", group.path, InMemoryBody(), conditions)
+        await self._resources.handle(ResourceRequest(operation, person))
+
+    # --- steps ----------------------------------------------------------------------------
+
+    async def _in_pod(self, person: Identity, pod: ResourcePath) -> Sequence[OwnGroup]:
+        listing = Operation("GET", ResourcePath(pod + FOLDER), InMemoryBody())
+        try:
+            listed = await self._resources.members(
+                ResourceRequest(listing, person), limit=MAX_GROUPS
+            )
+        except RequestRefused:
+            return []
+        found: list[OwnGroup] = []
+        for each in listed.members:
+            if is_rdf(each.content_type) and not each.kind.is_container:
+                try:
+                    found.append(await self.read(person, each.path))
+                except RequestRefused:
+                    continue
+        return found
+
+    async def _put(
+        self,
+        person: Identity,
+        path: ResourcePath,
+        document: Document,
+        content_type: str,
+        conditions: Conditions,
+    ) -> None:
+        content = await self._documents.write(document, content_type, path=path)
+        operation = Operation(
+            "PUT", path, InMemoryBody(content), conditions, content_type=content_type
+        )
+        await self._resources.handle(ResourceRequest(operation, person))
+
+
+def _statements(group: Iri, name: str, members: Iterable[str]) -> Graph:
+    return Graph(
+        [
+            (group, _NAME, Literal(name)),
+            *((group, _MEMBER, Iri(member)) for member in members),
+        ]
+    )
+
+
+def _slug(name: str) -> str:
+    """A name as part of an address."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:40] or "group"
