@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from podstead.core.identifiers import ResourcePath
+from podstead.notifications.answers import Answering, Questions
 from podstead.notifications.channel_types import EVENT_SOURCE, GATEWAY, STREAMING_HTTP, WEB_SOCKET
 from podstead.notifications.channels import ChannelHandler, ChannelLimits, Channels
 from podstead.notifications.deliveries import Delivering
@@ -51,7 +52,26 @@ class LiveUpdates:
     def _readers(self) -> Readers:
         services = self._services
         return Readers(
-            store=services.store, gate=services.gate, identity_status=services.identity_status
+            store=services.store,
+            gate=services.gate,
+            identity_status=services.identity_status,
+            ruled_by=self._questions.ruled_by,
+        )
+
+    @cached_property
+    def _questions(self) -> Questions:
+        features = self._services.features
+        return Questions([source for each in features for source in each.questions])
+
+    @cached_property
+    def _answering(self) -> Answering:
+        services = self._services
+        return Answering(
+            questions=self._questions,
+            readers=self._readers,
+            log=services.store,
+            clock=services.clock,
+            base_url=services.base_url,
         )
 
     @cached_property
@@ -60,8 +80,12 @@ class LiveUpdates:
         return Hub(
             log=self._services.store,
             delivering=Delivering(
-                readers=self._readers, clock=self._services.clock, state_of=state_tag
+                readers=self._readers,
+                clock=self._services.clock,
+                state_of=state_tag,
+                tally=self._answering.tally,
             ),
+            answering=self._answering,
         )
 
     @cached_property
@@ -99,6 +123,7 @@ class LiveUpdates:
         return Subscriptions(
             channels=self._channels,
             readers=self._readers,
+            answering=self._answering,
             log=self._services.store,
             parse=self._services.parse,
             addresses=self._addresses,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.idp.administration.service import AccountReset
     from podstead.idp.records import ClientCredential
     from podstead.idp.sign_in_methods import SecondStep, SignInMethod
+    from podstead.notifications.answers import AnswerSource
     from podstead.notifications.channels import ChannelHandler
     from podstead.resources.committer import WriteExtension, WriteObserver
     from podstead.resources.context import ReadObserver
@@ -263,6 +264,10 @@ class WorkerFeature:
 
     channels: Sequence[ChannelHandler] = ()
     """Further types of notification channels, each with what serves its channels."""
+
+    questions: Sequence[AnswerSource] = ()
+    """What answers questions that can be watched: topics of channels whose addresses have a query
+    and end in the path of a container before it."""
 
     resource_headers: Sequence[HeaderField] = ()
     """Header fields of all responses to GET, HEAD and OPTIONS of resources."""

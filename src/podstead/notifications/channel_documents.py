@@ -115,11 +115,13 @@ def read_channel_request(graph: Graph, *, expected: ChannelType, base_url: str) 
 
 
 def topic_path(topic: str, *, base_url: str) -> ResourcePath:
-    """The path of a topic. Raises Unprocessable for an IRI that is not of this server."""
-    url = canonical_url(topic)
-    if url is None or not url.startswith(f"{base_url}/"):
+    """The path of a topic, with the query of a question. Raises Unprocessable for an IRI that is
+    not of this server."""
+    address, mark, query = topic.partition("?")
+    url = canonical_url(address)
+    if url is None or not url.startswith(f"{base_url}/") or "#" in query or not query.isascii():
         raise Unprocessable(f"The topic must be the URL of a resource at {base_url}/")
-    return ResourcePath(url[len(base_url) :])
+    return ResourcePath(url[len(base_url) :] + mark + query)
 
 
 def _wanted(graph: Graph) -> Description:

@@ -18,6 +18,7 @@ from podstead.core.errors import Overloaded, PodsteadError, RateLimited
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.messages import counted
+from podstead.notifications.answers import MAX_QUESTIONS, is_question
 from podstead.notifications.channel_documents import (
     MAX_ANONYMOUS_LIFETIME_MS,
     MAX_LIFETIME_MS,
@@ -34,6 +35,7 @@ KEY_BYTES: Final = 16
 _NOTED_MS: Final = 3600 * 1000
 """The minimum time between two records of the use of one channel."""
 _SAMPLE: Final = 200
+_MAX_LOOKED_THROUGH: Final = 1000
 
 
 class StoredAgent(msgspec.Struct, frozen=True):
@@ -198,6 +200,14 @@ class Channels:
         ]
         await self._records.commit(records)
         return OpenedChannel(key, channel)
+
+    async def check_questions(self, counted_as: str) -> None:
+        """Check that there may be another channel about a question. Raises TooManyChannels."""
+        own = await self._records.of_owner(CHANNELS, counted_as, limit=_MAX_LOOKED_THROUGH)
+        ends_ms = sorted(each.value.end_ms for each in own if is_question(each.value.topic))
+        if len(ends_ms) >= MAX_QUESTIONS:
+            retry_after_s = max(1, (ends_ms[0] - self._records.now_ms()) // 1000)
+            raise TooManyChannels(maximum=MAX_QUESTIONS, retry_after_s=retry_after_s)
 
     async def find(self, key: str) -> Channel | None:
         """The channel with this key, ``None`` if there is none or it has ended."""

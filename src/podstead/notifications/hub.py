@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from podstead.core.errors import Overloaded
 from podstead.core.identifiers import ResourcePath
+from podstead.notifications.answers import Answering, WatchedQuestions, is_question
 from podstead.notifications.deliveries import (
     Deliveries,
     Delivering,
@@ -33,15 +34,22 @@ class Hub:
     """Delivers each change to the watches of its topics. Used from one event loop only."""
 
     def __init__(
-        self, *, log: ChangeLog, delivering: Delivering, max_watches: int = MAX_WATCHES
+        self,
+        *,
+        log: ChangeLog,
+        delivering: Delivering,
+        answering: Answering | None = None,
+        max_watches: int = MAX_WATCHES,
     ) -> None:
-        """At most ``max_watches`` are open at the same time."""
+        """At most ``max_watches`` are open at the same time. ``answering`` answers questions, if
+        there can be any."""
         self._log = log
         self._feed = Feed(log, self._publish)
         self._delivering = delivering
         self._max_watches = max_watches
         self._count = 0
         self._topics: dict[ResourcePath, Deliveries] = {}
+        self._questions = None if answering is None else WatchedQuestions(answering)
         self._watches: set[Watch] = set()
         self._closed = False
 
@@ -70,14 +78,20 @@ class Hub:
         return min((row.sequence - 1 for row in recent if row.at_ms >= at_ms), default=newest)
 
     async def watch(
-        self, topic: ResourcePath, subscriber: Subscriber, queue: SubscriberQueue
+        self,
+        topic: ResourcePath,
+        subscriber: Subscriber,
+        queue: SubscriberQueue,
+        *,
+        state: str | None = None,
     ) -> Watch:
-        """Put every change from now on into ``queue``, if the subscriber may read the topic.
+        """Put every change from now on into ``queue``, if the subscriber may read the topic; of a
+        question, each answer that is another one than the last, which was ``state`` at first.
 
         Access is checked again for each notification, and when a condition of the rules ends. A
         subscriber that has lost it, or whose credential has expired, gets a WatchEnded instead, and
-        the watch ends. Raises NotAuthenticated, AccessDenied, TargetTooLong, and Overloaded if
-        there are too many watches.
+        the watch ends. Raises NotAuthenticated, AccessDenied, TargetTooLong, Overloaded if there
+        are too many watches, and for a question Unprocessable and RateLimited.
         """
         if self._closed or self._count >= self._max_watches:
             raise Overloaded("This server has too many subscriptions")
@@ -85,15 +99,19 @@ class Hub:
         self._feed.start()
         try:
             until_ms = await self._delivering.readers.check(topic, subscriber)
-            watch = Watch(topic, subscriber, queue, await self._feed.boundary(), self.forget)
+            boundary = await self._feed.boundary()
+            watch = Watch(topic, subscriber, queue, boundary, self.forget, state)
+            if self._questions is not None and is_question(topic):
+                self._questions.add(watch)
         except BaseException:
             self._leave()
             raise
         # Nothing is awaited between the boundary and this, so that no change falls in between.
         self._watches.add(watch)
-        deliveries = self._topics.setdefault(topic, Deliveries(topic, self._delivering))
-        deliveries.add(watch)
-        deliveries.check_again_at(until_ms)
+        if not is_question(topic):
+            deliveries = self._topics.setdefault(topic, Deliveries(topic, self._delivering))
+            deliveries.add(watch)
+            deliveries.check_again_at(until_ms)
         queue.attach(watch)
         return watch
 
@@ -104,11 +122,14 @@ class Hub:
         watch.is_open = False
         self._watches.discard(watch)
         watch.queue.detach(watch)
-        deliveries = self._topics[watch.topic]
-        deliveries.remove(watch)
-        if deliveries.is_idle:
-            deliveries.stop_checking()
-            del self._topics[watch.topic]
+        if self._questions is not None and is_question(watch.topic):
+            self._questions.remove(watch)
+        else:
+            deliveries = self._topics[watch.topic]
+            deliveries.remove(watch)
+            if deliveries.is_idle:
+                deliveries.stop_checking()
+                del self._topics[watch.topic]
         self._leave()
 
     def close(self) -> None:
@@ -123,6 +144,8 @@ class Hub:
             self._feed.stop()
 
     def _publish(self, logged: LoggedChange) -> None:
+        if self._questions is not None:
+            self._questions.note(logged.change.path)
         topics = self._topics
         if not any(topic in topics for topic in topics_of(logged.change.path)):
             return

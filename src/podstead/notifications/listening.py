@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications import deliveries
+from podstead.notifications.answers import is_question
 from podstead.notifications.history import History, HistoryLost
 from podstead.notifications.hub import Hub
 from podstead.notifications.messages import Notification
@@ -198,7 +199,9 @@ class Listeners:
         Raises NotAuthenticated and AccessDenied if the subscriber may not read the topic.
         """
         queue = queue or deliveries.SubscriberQueue()
-        watch = await self._hub.watch(terms.topic, terms.subscriber, queue)
+        watch = await self._hub.watch(terms.topic, terms.subscriber, queue, state=terms.state)
+        if is_question(terms.topic):  # the hub compares its answers itself
+            terms, after = replace(terms, state=None), None
         return Listening(
             terms,
             watch,

@@ -10,7 +10,7 @@ members. Deleting rules alone revokes a right, so those stay deleted (N-30).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -195,9 +195,16 @@ class Readers:
     """Checks access to topics."""
 
     def __init__(
-        self, *, store: ResourceStore, gate: Gate, identity_status: IdentityStatus
+        self,
+        *,
+        store: ResourceStore,
+        gate: Gate,
+        identity_status: IdentityStatus,
+        ruled_by: Callable[[identifiers.ResourcePath], identifiers.ResourcePath],
     ) -> None:
+        """``ruled_by`` is the resource whose rules are those of a topic."""
         self._store = store
+        self._ruled_by = ruled_by
         self._gate = gate
         self._identity_status = identity_status
 
@@ -205,27 +212,31 @@ class Readers:
         """Check that the subscriber may read the topic (N-30, L-10), whether or not it exists.
 
         Returns when time may change that (Unix milliseconds), ``None`` for never. Raises
-        NotAuthenticated, AccessDenied and TargetTooLong.
+        NotAuthenticated, AccessDenied and TargetTooLong, and Unprocessable for what is no topic.
         """
+        topic = self._ruled_by(topic)
         paths = paths_to_read(topic)
         if subscriber.is_unchecked:
             return None
-        agent = subscriber.agent
-        if agent is not None:
-            agent = await self._identity_status.current(agent)
-            if agent is None:
-                raise NotAuthenticated(
-                    "The credential with which this was created is no longer valid"
-                )
+        agent = await self.current(subscriber)
         snapshot = await self._store.read_metadata(paths)
         grant = await self._gate.authorize(
             agent, subscriber.origin, topic, modes.for_read(topic), snapshot
         )
         return grant.until_ms
 
+    async def current(self, subscriber: Subscriber) -> Identity | None:
+        """Who the subscriber is by now. Raises NotAuthenticated."""
+        if subscriber.agent is None:
+            return None
+        agent = await self._identity_status.current(subscriber.agent)
+        if agent is None:
+            raise NotAuthenticated("The credential with which this was created is no longer valid")
+        return agent
+
     async def view(self, notification: Notification) -> TopicView:
         """The rules that decide who receives a notification."""
-        topic, gate = notification.topic, self._gate
+        topic, gate = self._ruled_by(notification.topic), self._gate
         paths = paths_to_read(topic)
         snapshot = await self._store.read_metadata(paths)
         former = await rules_deleted_since(self._store, notification, snapshot)

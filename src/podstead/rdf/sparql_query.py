@@ -94,6 +94,8 @@ class SparqlQuery(msgspec.Struct, frozen=True):
     clauses: tuple[DatasetClause, ...] = ()
     default_graphs: tuple[str, ...] = ()
     named_graphs: tuple[str, ...] = ()
+    is_ordered: bool = False
+    """Whether it gives its results an order."""
 
 
 _Names = list[Any] | None
@@ -125,7 +127,7 @@ def parse_query(
             Iri(each)
         except ValueError as error:
             raise BadRequest("The names of graphs are absolute IRIs") from error
-    form, start, clauses = _scanned(text)
+    form, start, clauses, is_ordered = _scanned(text)
     return SparqlQuery(
         _without(text, clauses),
         base_iri,
@@ -134,16 +136,20 @@ def parse_query(
         tuple(clauses),
         tuple(default_graphs),
         tuple(named_graphs),
+        is_ordered,
     )
 
 
-def _scanned(text: str) -> tuple[QueryForm, int, Sequence[DatasetClause]]:
-    """The form of the query, where its prologue ends, and its clauses about the dataset."""
-    form, start = None, 0
+def _scanned(text: str) -> tuple[QueryForm, int, Sequence[DatasetClause], bool]:
+    """The form of the query, where its prologue ends, its clauses about the dataset, and whether it
+    has ORDER BY outside of subqueries."""
+    form, start, depth, is_ordered = None, 0, 0, False
     clauses: list[DatasetClause] = []
     pending: list[Token] = []
     for token in _checked_tokens(text):
         word = token.text.upper() if token.kind is TokenKind.WORD else ""
+        depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        is_ordered = is_ordered or (word == "ORDER" and depth == 0)
         if form is None and word in QueryForm.__members__:
             form, start = QueryForm[word], token.start
         if word == "FROM" or (word == "NAMED" and len(pending) == 1):
@@ -157,7 +163,7 @@ def _scanned(text: str) -> tuple[QueryForm, int, Sequence[DatasetClause]]:
             pending = []
     if form is None:
         raise MalformedRdf(SPARQL_QUERY, "it is neither SELECT, ASK, CONSTRUCT nor DESCRIBE")
-    return form, start, clauses
+    return form, start, clauses, is_ordered
 
 
 def _checked_tokens(text: str) -> Iterator[Token]:

@@ -41,12 +41,12 @@ async def read_form(
     content_type = request.fields.get(b"content-type") or ""
     if content_type.partition(";")[0].strip().lower() != FORM_TYPE:
         raise UnsupportedMediaType(f"The Content-Type must be {FORM_TYPE}")
-    return _fields(await request.body.read(limit_bytes=max_bytes), max_fields)
+    return parse_fields(await request.body.read(limit_bytes=max_bytes), max_fields)
 
 
 def read_query(request: Request) -> Fields:
     """The fields of the query. Raises BadRequest."""
-    return _fields(request.query)
+    return parse_fields(request.query)
 
 
 def only(fields: Fields, name: str) -> str | None:
@@ -59,7 +59,8 @@ def only(fields: Fields, name: str) -> str | None:
     return values[0]
 
 
-def _fields(encoded: bytes, max_fields: int = _MAX_FIELDS) -> Fields:
+def parse_fields(encoded: bytes, max_fields: int = _MAX_FIELDS) -> Fields:
+    """The fields in encoded form. Raises BadRequest."""
     try:
         return parse_qs(
             encoded.decode("ascii"), max_num_fields=max_fields, errors="strict", separator="&"

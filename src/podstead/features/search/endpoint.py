@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 from xml.sax.saxutils import escape
@@ -20,7 +21,8 @@ from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.features.search.finding import CONSIDERED, PAGE, Asker, Finder, Hit
-from podstead.web.forms import Fields, only, read_form, read_query
+from podstead.notifications.answers import AnswerState, AskedQuestion
+from podstead.web.forms import Fields, only, parse_fields, read_form, read_query
 from podstead.web.pages.addresses import shown_name
 from podstead.web.pages.formats import iso_time
 from podstead.web.request import Request
@@ -29,6 +31,7 @@ from podstead.web.routes import REST, Access, is_reserved, rest_of_path, route
 
 SEARCH_API: Final = "/.search/in"
 DESCRIPTION: Final = "/.search/description"
+_LOOKED_THROUGH: Final = 100
 _OPENSEARCH: Final = "application/opensearchdescription+xml"
 _CONTEXT: Final = {
     "@vocab": "https://schema.org/",
@@ -50,6 +53,8 @@ class SearchEndpoint:
 
     finder: Finder
     base_url: str
+    address = SEARCH_API
+    """Of questions that can be watched."""
 
     @route(SEARCH_API + REST, "GET", "HEAD", access=Access.PUBLIC)
     async def get(self, request: Request, agent: Identity | None) -> Response:
@@ -81,22 +86,25 @@ class SearchEndpoint:
     async def _answer(
         self, request: Request, agent: Identity | None, below: ResourcePath, fields: Fields
     ) -> Response:
+        asker = Asker(agent, request.fields.get(b"origin"))
+        content, more = await self._found(asker, below, fields)
+        headers: list[HeaderField] = [NO_STORE]
+        if more is not None:
+            headers.append((b"link", f'<{more}>; rel="next"'.encode()))
+        return content_response(content, JSON_LD, method=request.method, headers=headers)
+
+    async def _found(
+        self, asker: Asker, below: ResourcePath, fields: Fields
+    ) -> tuple[bytes, str | None]:
+        """A page of the answer, and the address of the next one."""
         text, sort = only(fields, "q") or "", only(fields, "sort") or "relevance"
         if sort not in ("relevance", "newest"):
             raise BadRequest("The parameter sort is relevance or newest")
         number = _page_number(only(fields, "page"))
         answer = await self.finder.find(
-            Asker(agent, request.fields.get(b"origin")),
-            [below],
-            text,
-            newest=sort == "newest",
-            page=number - 1,
+            asker, [below], text, newest=sort == "newest", page=number - 1
         )
-        headers: list[HeaderField] = [NO_STORE]
-        if answer.has_more:
-            headers.append(
-                (b"link", f'<{self._address(below, text, sort, number + 1)}>; rel="next"'.encode())
-            )
+        more = self._address(below, text, sort, number + 1) if answer.has_more else None
         content = {
             "@context": _CONTEXT,
             "id": self._address(below, text, sort, number),
@@ -104,9 +112,29 @@ class SearchEndpoint:
             "items": [self._described(each) for each in answer.hits],
             "complete": answer.is_complete,
         }
-        return content_response(
-            msgspec.json.encode(content), JSON_LD, method=request.method, headers=headers
-        )
+        return msgspec.json.encode(content), more
+
+    async def answer(
+        self,
+        question: AskedQuestion,
+        known: AnswerState | None,  # noqa: ARG002
+    ) -> AnswerState | None:
+        """The answer to a question that is watched: as it is, or once the index has all changes
+        below the container."""
+        fields = parse_fields(question.query.encode())
+        position = await self.finder.index.position()
+        sequence = -1 if position is None or position.cursor is not None else position.sequence
+        if sequence < question.after:
+            return None
+        asker = Asker(question.agent, question.origin)
+        found = await self._found(asker, question.container, fields)
+        if question.after:
+            rows = await self.finder.store.changes_after(sequence, limit=_LOOKED_THROUGH)
+            if len(rows) == _LOOKED_THROUGH or any(
+                row.change.path.startswith(question.container) for row in rows
+            ):
+                return None  # some of it may be of the time before, and some of that after
+        return AnswerState(sha256(msgspec.json.encode(found)).hexdigest()[:32])
 
     def _address(self, below: ResourcePath, text: str, sort: str, page: int) -> str:
         """The address of a page of the answer."""

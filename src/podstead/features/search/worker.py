@@ -15,6 +15,7 @@ from podstead.features.search.index import Index
 from podstead.features.search.indexer import Indexer
 from podstead.features.search.page import ResultsPage
 from podstead.features.search.postgresql import PostgresqlIndex
+from podstead.notifications.answers import AnswerSource
 from podstead.resources.sharing.shared import SharedLists
 from podstead.web.files.search import SearchResults
 from podstead.web.forms import FORM_TYPE
@@ -68,6 +69,10 @@ class SearchInWorker(WorkerFeature):
     @cached_property
     def queries(self) -> Mapping[str, Endpoint]:  # type: ignore[override]
         return {FORM_TYPE: self._endpoint.query}
+
+    @cached_property
+    def questions(self) -> Sequence[AnswerSource]:  # type: ignore[override]
+        return (self._endpoint,)
 
     async def start(self) -> None:
         self.indexer.start()

@@ -8,7 +8,7 @@ below it that they may read.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -26,12 +26,20 @@ from podstead.core.media_types import choose, essence
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.core.request_context import limit_key
 from podstead.features import WorkerFeature
+from podstead.features.sparql.answers import answer_state
 from podstead.features.sparql.description import described_service
 from podstead.features.sparql.evaluation import StoredDocument
 from podstead.features.sparql.processes import QueryProcesses, WarmProcess
 from podstead.features.sparql.views import QueryView, Views
+from podstead.notifications.answers import AnswerSource, AnswerState, AskedQuestion
 from podstead.rdf.codecs import serialize
-from podstead.rdf.sparql_query import GRAPH_TYPES, SPARQL_QUERY, parse_query
+from podstead.rdf.sparql_query import (
+    GRAPH_TYPES,
+    SPARQL_QUERY,
+    QueryForm,
+    SparqlQuery,
+    parse_query,
+)
 from podstead.resources.outcome import ResourceRequest
 from podstead.storage.open_body import whole_body
 from podstead.storage.records import Version
@@ -57,12 +65,17 @@ QUERY_SERVICE: Final = "/.sparql/query"
 MAX_DOCUMENTS: Final = 100_000
 MAX_BYTES: Final = 256 * 1024 * 1024
 _MAX_REQUEST_BYTES: Final = 1024 * 1024
+_WATCHED_TYPE: Final = "text/tab-separated-values"
+_MAX_WATCHED_BYTES: Final = 1024 * 1024
 _READ_AT_ONCE: Final = 200
 _ATTEMPTS: Final = 8
 
 
 class SparqlEndpoint:
     """Answers queries in one worker."""
+
+    address = QUERY_SERVICE
+    """Of questions that can be watched."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -124,35 +137,65 @@ class SparqlEndpoint:
         fields: Mapping[str, list[str]],
     ) -> Response:
         """Raises BadRequest, Unprocessable, NotAcceptable, RateLimited and Overloaded."""
-        text = forms.only(fields, "query")
-        if text is None:
-            raise BadRequest("The parameter query is missing")
-        query = parse_query(
-            text,
-            base_iri=self._base_url + container,
-            default_graphs=fields.get("default-graph-uri", ()),
-            named_graphs=fields.get("named-graph-uri", ()),
-        )
+        query = self._query(fields, container)
         types = query.form.types
         media_type = choose(request.fields.get(b"accept"), types)
         if media_type is None:
             raise NotAcceptable(f"The results of {query.form.value} are {', '.join(types)}")
-        services = self._services
-        services.resources.note_read(agent, container)
+        self._services.resources.note_read(agent, container)
         pieces = None
         if request.method != "HEAD":
-            pieces = await self.processes.answer(
-                _Asked(services, self._views, agent, request, container),
-                query,
-                media_type,
-                requester=limit_key(agent, base_url=self._base_url),
-                pod=storage_root(container) or "",
-            )
+            asked = self._asked(agent, request.fields.get(b"origin"), container)
+            pieces = await self._result(asked, query, media_type)
         charset = "; charset=utf-8" if media_type.startswith("text/") else ""
         headers = [NO_STORE, SANDBOX]
         return content_response(
             pieces, media_type + charset, method=request.method, headers=headers
         )
+
+    def _query(self, fields: forms.Fields, container: ResourcePath) -> SparqlQuery:
+        text = forms.only(fields, "query")
+        if text is None:
+            raise BadRequest("The parameter query is missing")
+        return parse_query(
+            text,
+            base_iri=self._base_url + container,
+            default_graphs=fields.get("default-graph-uri", ()),
+            named_graphs=fields.get("named-graph-uri", ()),
+        )
+
+    def _asked(self, agent: Identity | None, origin: str | None, container: ResourcePath) -> _Asked:
+        return _Asked(self._services, self._views, agent, origin, container)
+
+    async def _result(
+        self, asked: _Asked, query: SparqlQuery, media_type: str
+    ) -> AsyncIterator[bytes]:
+        return await self.processes.answer(
+            asked,
+            query,
+            media_type,
+            requester=limit_key(asked.agent, base_url=self._base_url),
+            pod=storage_root(asked.container) or "",
+        )
+
+    async def answer(self, question: AskedQuestion, known: AnswerState | None) -> AnswerState:
+        """The answer to a question that is watched; the one that is known if the documents that its
+        reader may read are the same."""
+        container = question.container
+        query = self._query(forms.parse_fields(question.query.encode()), container)
+        if query.form not in (QueryForm.SELECT, QueryForm.ASK):
+            raise Unprocessable("Only SELECT and ASK can be watched")
+        asked = self._asked(question.agent, question.origin, container)
+        basis = await asked.basis()
+        if known is not None and known.basis == basis:
+            return known
+        pieces, content = await self._result(asked, query, _WATCHED_TYPE), bytearray()
+        async for piece in pieces:
+            content += piece
+            if len(content) > _MAX_WATCHED_BYTES:
+                await pieces.aclose()  # type: ignore[attr-defined]
+                raise Unprocessable("The result is too large to be watched: 1 MiB at most")
+        return AnswerState(answer_state(bytes(content), is_ordered=query.is_ordered), basis)
 
     def _described(self, request: Request, container: ResourcePath) -> Response:
         media_type = choose(request.fields.get(b"accept"), GRAPH_TYPES)
@@ -171,21 +214,26 @@ class _Asked:
         services: Services,
         views: Views,
         agent: Identity | None,
-        request: Request,
+        origin: str | None,
         container: ResourcePath,
     ) -> None:
         self._store = services.store
         self._base_url = services.base_url
         self._views = views
-        self._agent = agent
-        self._origin = request.fields.get(b"origin")
-        self._container = container
+        self.agent = agent
+        self._origin = origin
+        self.container = container
         self._view: QueryView | None = None
 
     async def look(self) -> tuple[Hashable, Hashable]:
         """As :class:`podstead.features.sparql.processes.QueriedDocuments` does."""
-        view = self._view = await self._views.of(self._agent, self._origin, self._container)
+        view = self._view = await self._views.of(self.agent, self._origin, self.container)
         return view.key, view.asker
+
+    async def basis(self) -> Hashable:
+        """What the answer depends on: equal for the same documents."""
+        view = await self._views.of(self.agent, self._origin, self.container)
+        return hash(frozenset(view.documents().items()))
 
     async def fill(self, process: WarmProcess) -> None:
         """Bring the documents of a process up to date. Raises Unprocessable if there are too many,
@@ -255,6 +303,10 @@ class SparqlInWorker(WorkerFeature):
     @cached_property
     def queries(self) -> Mapping[str, Endpoint]:  # type: ignore[override]
         return {SPARQL_QUERY: self._endpoint.query}
+
+    @cached_property
+    def questions(self) -> Sequence[AnswerSource]:  # type: ignore[override]
+        return (self._endpoint,)
 
     async def stop(self) -> None:
         await self._endpoint.processes.close()

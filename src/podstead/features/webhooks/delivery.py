@@ -20,6 +20,7 @@ from podstead.core.errors import AccessDenied, NotAuthenticated, OutboundError
 from podstead.core.request_context import set_requester
 from podstead.features.webhooks.records import GONE, WEBHOOKS, DeliveryAttempts, Webhook
 from podstead.features.webhooks.sender import Sender
+from podstead.notifications.answers import is_question
 from podstead.notifications.channels import CHANNELS, Channel, subscriber_of, terms_of
 from podstead.notifications.deliveries import EndReason
 from podstead.notifications.history import History
@@ -67,7 +68,7 @@ class Line:
         set_requester(f"webhooks of {'the public' if agent is None else agent.agent}")
         terms = terms_of(self._channel.value)
         if self._webhook.greeted:
-            terms = replace(terms, state=None)
+            terms = replace(terms, state=self._webhook.state)
         try:
             listening = await self._with.listeners.listen(terms, after=self._webhook.position)
         except (NotAuthenticated, AccessDenied):
@@ -140,7 +141,11 @@ class Line:
         now_ms = self._with.records.now_ms()
         self._taken = status is not None and 200 <= status < 300
         if self._taken:
-            going_on = await self._note(position=notification.sequence, attempts=DeliveryAttempts())
+            going_on = await self._note(
+                position=notification.sequence,
+                attempts=DeliveryAttempts(),
+                state=notification.state if is_question(notification.topic) else None,
+            )
         else:
             attempts = self._webhook.attempts.failed(now_ms=now_ms)
             if status == GONE:
@@ -182,6 +187,7 @@ class Line:
         position: int | None = None,
         attempts: DeliveryAttempts | None = None,
         greeted: bool | None = None,
+        state: str | None = None,
     ) -> bool:
         """Record the progress; False if the channel no longer exists."""
         noted = self._webhook
@@ -189,6 +195,8 @@ class Line:
             noted = msgspec.structs.replace(noted, position=position)
         if greeted is not None:
             noted = msgspec.structs.replace(noted, greeted=greeted)
+        if state is not None:
+            noted = msgspec.structs.replace(noted, state=state)
         if attempts is not None:
             noted = msgspec.structs.replace(
                 noted,

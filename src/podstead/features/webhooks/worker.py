@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from podstead.app.adapters.engine import key_storage
-from podstead.core.errors import OutboundError, ServerTrouble, Unprocessable
+from podstead.core.errors import OutboundError, RateLimited, ServerTrouble, Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.features import WorkerFeature
 from podstead.features.webhooks.delivery import Line, Sending
@@ -29,6 +29,7 @@ from podstead.features.webhooks.sender import (
     SenderKeys,
 )
 from podstead.notifications import channels
+from podstead.notifications.answers import is_question
 from podstead.notifications.channel_documents import ChannelRequest
 from podstead.notifications.channel_types import ChannelType
 from podstead.storage.record_store import Lease
@@ -111,7 +112,8 @@ class Webhooks(channels.ChannelHandler):
             ) from error
 
     def opened(self, key: str, channel: channels.Channel, owner: str) -> Sequence[Record]:
-        webhook = Webhook(position=channel.began)
+        state = channel.state if is_question(channel.topic) else None
+        webhook = Webhook(position=channel.began, state=state)
         return (WEBHOOKS.put(key, webhook, owner=owner, expires_ms=channel.end_ms),)
 
     def closed(self, key: str) -> Sequence[Record]:
@@ -212,7 +214,7 @@ class Webhooks(channels.ChannelHandler):
             try:
                 if not await Line(key, self._with, self._attempts).run():
                     return
-            except ServerTrouble:
+            except (ServerTrouble, RateLimited):  # the latter of too many questions
                 logger.exception("A webhook could not be served; trying again")
                 await asyncio.sleep(_TROUBLE_S)
             except Exception:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from podstead.core import errors
@@ -12,6 +12,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES, parse_media_type
 from podstead.core.vocab import NOTIFICATION_CONTEXTS
+from podstead.notifications.answers import Answering, is_question
 from podstead.notifications.channel_documents import (
     MAX_LIFETIME_MS,
     MAX_STATE_CHARACTERS,
@@ -119,6 +120,7 @@ class Subscriptions:
 
     channels: Channels
     readers: Readers
+    answering: Answering
     log: ChangeLog
     parse: Parse
     addresses: Addresses
@@ -128,7 +130,8 @@ class Subscriptions:
     ) -> DescribedChannel:
         """Create a channel, if the agent may read its topic.
 
-        Raises NotAuthenticated, AccessDenied, Unprocessable, TooManyChannels, ServerTrouble.
+        Raises NotAuthenticated, AccessDenied, Unprocessable, TooManyChannels, ServerTrouble, and
+        what answering a question raises.
         """
         if wanted.channel_type.is_pushed and agent is None:
             raise errors.NotAuthenticated
@@ -138,6 +141,11 @@ class Subscriptions:
         await handler.check(wanted)
         counted_as = agent.iri if agent else f"public {network_key(request.client_address)}"
         began = await self.log.newest_sequence()
+        if is_question(wanted.topic):
+            await self.channels.check_questions(counted_as)
+            answer = await self.answering.answer(wanted.topic, subscriber, None, after=0)
+            if answer is not None and wanted.state is None:
+                wanted = replace(wanted, state=answer.state)
         opened = await self.channels.open(wanted, subscriber, counted_as=counted_as, began=began)
         return self.addresses.describe(opened.key, opened.channel, handler)
 
