@@ -36,6 +36,7 @@ SETTINGS = {
 """A setting of each feature that has some, with a value."""
 ADDRESSES = {
     "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
+    "personal_data": ["/.pages/collections"],
     "previews": ["/.pages/thumbnail/{pod}/picture.png"],
     "history": ["/.history/trash/{pod}/"],
     "legacy_notifications": ["/.notifications"],

@@ -139,7 +139,8 @@ class PodPages:
         reach = MemberAudiences(store=services.store, gate=services.gate)
         authors = ChangeAuthors(services.store)
         contents, previews = DocumentContents(resources), self.previews
-        documents = DocumentPage(site, resources, contents, previews, reach, authors)
+        offers = [each.document_offers for each in services.features if each.document_offers]
+        documents = DocumentPage(site, resources, contents, previews, reach, authors, offers)
         page_cache = PageCache(services.store.data_version)
         lists = MemberLists(resources)
         found = (each.search_results for each in services.features)

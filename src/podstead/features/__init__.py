@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.account.collections import Collection
     from podstead.web.account.security_page import SecuritySection
     from podstead.web.description_endpoints import StorageLink
-    from podstead.web.files.documents import ContentPreviews
+    from podstead.web.files.documents import ContentPreviews, DocumentOffers
     from podstead.web.files.search import SearchResults
     from podstead.web.pages.notifier import Notifier
     from podstead.web.pages.rendering import NavigationRow
@@ -79,6 +79,7 @@ SHIPPED: Final = (
     "two_factor",
     "previews",
     "read_log",
+    "personal_data",
     "search",
     "sparql",
     "uploads",
@@ -209,6 +210,9 @@ class WorkerFeature:
 
     previews: ContentPreviews | None = None
     """What the pages show of stored content."""
+
+    document_offers: DocumentOffers | None = None
+    """Offers other pages on the page about a document."""
 
     search_results: SearchResults | None = None
     """Answers the search box of the pages in place of the search by names."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import (
@@ -102,6 +102,22 @@ class ShownDocument(NamedTuple):
     name: str
 
 
+class DocumentOffer(NamedTuple):
+    """Another page about a document: its address, and what the button that leads there says."""
+
+    address: str
+    title: str
+
+
+class DocumentOffers(Protocol):
+    """Finds other pages about documents, such as one that shows a contact as what it is."""
+
+    async def of(
+        self, page: PageRequest, document: ShownDocument, stored: Metadata | None
+    ) -> Sequence[DocumentOffer]:
+        """Those about one document, as the person may see it. Raises ServerTrouble."""
+
+
 class View(NamedTuple):
     """A template, and the values that it shows besides those of the page."""
 
@@ -161,6 +177,7 @@ class DocumentPage:
     previews: ContentPreviews
     reach: MemberAudiences
     authors: ChangeAuthors
+    offers: Sequence[DocumentOffers] = ()
 
     async def get(self, page: PageRequest, target: ResourcePath) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
@@ -194,12 +211,15 @@ class DocumentPage:
         view = view or page.query_text("view")
         current = view if view in views else PREVIEW
         shown: View | None
+        offered: list[DocumentOffer] = []
         if current == EDIT:
             read = await self.contents.text(page, target)
             shown = View("", {**editor_values(read), **(edited or {})})
         else:
             document = ShownDocument(target, kind, media_type, shown_name(target))
             shown = await self.previews.view(page, document, current)
+            for each in self.offers:
+                offered += await each.of(page, document, stored)
         return self.site.page(
             page,
             "files/document.html",
@@ -229,6 +249,7 @@ class DocumentPage:
                 for each, title in views.items()
             ],
             preview=shown and shown.template,
+            offered=offered,
             **await self._facts(page, stored),
             **({} if shown is None else shown.values),
         )

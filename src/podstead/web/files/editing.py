@@ -40,9 +40,9 @@ from podstead.web.response import Response
 from podstead.web.routes import REST, route
 
 _BOOKMARK: Final = "http://www.w3.org/2002/01/bookmark#"
-_HTTP: Final = re.compile(r"https?://[^\s<>\"{}|\\^`/?#]+[^\s<>\"{}|\\^`]*", re.IGNORECASE)
-_MAIL: Final = re.compile(r"[^\s<>\"{}|\\^`@:/?#%]+@[^\s<>\"{}|\\^`@:/?#%]+")
-_TELEPHONE: Final = re.compile(r"\+?[0-9][0-9().\- ]*")
+WEB_ADDRESS: Final = re.compile(r"https?://[^\s<>\"{}|\\^`/?#]+[^\s<>\"{}|\\^`]*", re.IGNORECASE)
+MAIL_ADDRESS: Final = re.compile(r"[^\s<>\"{}|\\^`@:/?#%]+@[^\s<>\"{}|\\^`@:/?#%]+")
+TELEPHONE_NUMBER: Final = re.compile(r"\+?[0-9][0-9().\- ]*")
 
 add_notices(
     Tone.DONE,
@@ -84,9 +84,9 @@ def _contact(sent: FormSubmission, url: str) -> bytes:
     ]
     mail, telephone = sent.text("email").strip(), sent.text("telephone").strip()
     note = sent.text("note").strip()
-    if mail and not _MAIL.fullmatch(mail):
+    if mail and not MAIL_ADDRESS.fullmatch(mail):
         raise _Mistake("email", _("This is not an e-mail address."))
-    if telephone and not _TELEPHONE.fullmatch(telephone):
+    if telephone and not TELEPHONE_NUMBER.fullmatch(telephone):
         raise _Mistake("telephone", _("This is not a telephone number."))
     numbers = re.sub(r"[() .]", "", telephone)
     for value, name in (
@@ -106,7 +106,7 @@ def _contact(sent: FormSubmission, url: str) -> bytes:
 
 def _bookmark(sent: FormSubmission, url: str) -> bytes:
     address = sent.text("address").strip()
-    if not _HTTP.fullmatch(address):
+    if not WEB_ADDRESS.fullmatch(address):
         raise _Mistake("address", _("This is not the address of a web page."))
     bookmark = Iri(f"{url}#this")
     return _turtle(

@@ -68,6 +68,11 @@ def date_text(unix_ms: int) -> str:
     return _date(current_texts().language, unix_ms // 86_400_000)
 
 
+def month_text(unix_ms: int) -> str:
+    """A month, such as “November 2026”."""
+    return _month(current_texts().language, unix_ms // 86_400_000)
+
+
 def moment_text(unix_ms: int) -> str:
     """A day and a time in UTC, to the minute."""
     return _time(current_texts().language, unix_ms // 60_000)
@@ -100,6 +105,15 @@ def _iso(unix_s: int) -> str:
 @lru_cache(maxsize=4096)
 def _date(language: str, day: int) -> str:
     return _written(_FORMATS[language].date, language, datetime.fromtimestamp(day * 86_400, UTC))
+
+
+@lru_cache(maxsize=4096)
+def _month(language: str, day: int) -> str:
+    locale = icu.Locale(language)
+    pattern = icu.DateTimePatternGenerator.createInstance(locale).getBestPattern("yMMMM")
+    shown = icu.SimpleDateFormat(pattern, locale)
+    shown.setTimeZone(icu.TimeZone.createTimeZone("UTC"))
+    return str(shown.format(day * 86_400.0))
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,331 @@
+"""Reads the things of one kind in a document, and finds what has to change in it for an edit.
+
+Pure. An edit replaces the statements of the values that a person has changed, each in its place,
+and no others: what is not understood here stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import count
+from typing import Final
+
+from podstead.core import vocab
+from podstead.features.personal_data.kinds import Field, Form, KindOfEntry
+from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Object, Subject, Triple
+
+MAX_VALUE_CHARACTERS: Final = 100_000
+"""Longer values are not shown in whole, and not edited."""
+MAX_VALUES: Final = 50
+"""How many values of one field are shown and edited."""
+
+_TYPE: Final = Iri(vocab.RDF_TYPE)
+_SCHEMES: Final = {Form.MAIL: "mailto:", Form.TELEPHONE: "tel:"}
+_MOMENT: Final = re.compile(
+    r"(\d{4})-?(\d{2})-?(\d{2})"
+    r"(?:[T ](\d{2}):?(\d{2})(?::?\d{2}(?:\.\d{1,12})?)?)?"
+    r"(Z|[+-]\d{2}:?\d{2})?",
+    re.ASCII,
+)
+_NOT_IN_IRIS: Final = re.compile(r"[\x00-\x20<>\"{}|\\^`]")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A day, perhaps with a time, as somebody wrote it: ``zone`` is empty if no time zone is
+    stated, as for times that people type here."""
+
+    day: str
+    time: str = ""
+    zone: str = ""
+
+    @property
+    def text(self) -> str:
+        """The day and the time, without the zone, as forms have them."""
+        return f"{self.day}T{self.time}" if self.time else self.day
+
+
+def read_moment(text: str) -> Moment | None:
+    """The moment that a value states; ``None`` if it states none."""
+    found = _MOMENT.fullmatch(text.strip())
+    if found is None:
+        return None
+    year, month, day, hour, minute, zone = found.groups()
+    try:
+        date(int(year), int(month), int(day))
+    except ValueError:
+        return None
+    if hour is None:
+        return Moment(f"{year}-{month}-{day}")
+    if int(hour) > 23 or int(minute) > 59:
+        return None
+    return Moment(f"{year}-{month}-{day}", f"{hour}:{minute}", zone or "")
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalEntry:
+    """A contact, an event, a note or a bookmark, and the values of its fields. Texts are as they
+    are stored, without the scheme of mail addresses and telephone numbers."""
+
+    kind: KindOfEntry
+    iri: str
+    values: Mapping[str, Sequence[str]]
+
+    def text(self, name: str) -> str:
+        """The first value of a field; empty without one."""
+        return next(iter(self.values.get(name, ())), "")
+
+    @property
+    def title(self) -> str:
+        """What it is called, in one line: its name, or what stands for it. Empty without both."""
+        texts = (self.text(each.name) for each in self.kind.fields)
+        lines = (" ".join(each.strip()[:1000].partition("\n")[0].split()) for each in texts)
+        return next(filter(None, lines), "")[:200]
+
+    def moment(self, name: str) -> Moment | None:
+        """The moment of a field."""
+        return read_moment(self.text(name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A value and the statements that it consists of: the one that states it, and the one that
+    leads to its node if it has one."""
+
+    text: str
+    statement: Triple
+    link: Triple | None = None
+
+
+@dataclass
+class GraphEdit:
+    """What an edit does with the statements of a document."""
+
+    replaced: dict[Triple, Triple] = field(default_factory=dict)
+    deletes: dict[Triple, None] = field(default_factory=dict)
+    inserts: list[Triple] = field(default_factory=list)
+
+    def applied(self, graph: Graph) -> Graph:
+        """The document afterwards. What is replaced keeps its place, so that a first value stays
+        the first."""
+        kept = (self.replaced.get(each, each) for each in graph if each not in self.deletes)
+        return Graph([*kept, *self.inserts])
+
+
+def entries_in(graph: Graph, document_url: str, kind: KindOfEntry) -> list[PersonalEntry]:
+    """The things of a kind that a document is about. Others, which it only names, are not."""
+    found = (each for type_ in kind.types for each in graph.subjects(_TYPE, type_))
+    return [
+        read_entry(graph, each, kind)
+        for each in dict.fromkeys(found)
+        if isinstance(each, Iri) and _is_of(each, document_url)
+    ]
+
+
+def read_entry(graph: Graph, subject: Iri, kind: KindOfEntry) -> PersonalEntry:
+    """What a document says about a thing of this kind."""
+    values: dict[str, Sequence[str]] = {}
+    for each in kind.fields:
+        texts = dict.fromkeys(value.text for value in _values(graph, subject, each))
+        values[each.name] = tuple(texts)[: MAX_VALUES if each.many else 1]
+    return PersonalEntry(kind, subject.value, values)
+
+
+def _is_of(subject: Iri, document_url: str) -> bool:
+    url, _, _fragment = subject.value.partition("#")
+    return url == document_url or not url.startswith(("http:", "https:"))
+
+
+def _values(graph: Graph, subject: Subject, of: Field) -> list[_Value]:
+    """The values of a field: those of preferred predicates first, texts without a language before
+    those with one."""
+    found: list[_Value] = []
+    for predicate in of.predicates:
+        stated = [
+            value
+            for each in graph.objects(subject, predicate)
+            for value in _stated(graph, (subject, predicate, each), of)
+        ]
+        found += sorted(stated, key=lambda each: getattr(each.statement[2], "language", "") or "")
+    return found
+
+
+def _stated(graph: Graph, statement: Triple, of: Field) -> Iterator[_Value]:
+    object_ = statement[2]
+    if not isinstance(object_, Literal):
+        about = graph.about(object_)
+        inner = [(each, value) for each in of.inner for value in about.get(each, ())]
+        if inner:
+            for predicate, value in inner:
+                if isinstance(value, Iri | Literal):
+                    yield _Value(_text(value, of), (object_, predicate, value), statement)
+            return
+    if isinstance(object_, Iri | Literal):
+        yield _Value(_text(object_, of), statement)
+
+
+def _text(term: Iri | Literal, of: Field) -> str:
+    scheme, text = _SCHEMES.get(of.form), term.value
+    if scheme is not None and text[: len(scheme)].lower() == scheme:
+        return text[len(scheme) :]
+    return text
+
+
+def shown_in_form(text: str, of: Field) -> str:
+    """A value as a form has it. Browsers remove line breaks from fields of one line."""
+    if of.form is Form.LONG:
+        return text.replace("\r\n", "\n")
+    if of.form in (Form.MOMENT, Form.DAY):
+        moment = read_moment(text)
+        return "" if moment is None else moment.text if of.form is Form.MOMENT else moment.day
+    return " ".join(text.split())
+
+
+def _same(text: str, typed: str, of: Field) -> bool:
+    """Whether a person has left a value as it was."""
+    return shown_in_form(text, of).strip() == typed.replace("\r\n", "\n").strip()
+
+
+def edit_of(graph: Graph, entry: PersonalEntry, wanted: Mapping[str, Sequence[str]]) -> GraphEdit:
+    """What has to change for a thing to have these values. Fields that are not among them stay.
+
+    The values fit the forms of their fields: a value of a field for links is an absolute IRI, for
+    example.
+    """
+    editor = _Editor(graph, entry)
+    for name, typed in wanted.items():
+        editor.edit(entry.kind.field(name), list(typed))
+    return editor.change
+
+
+class _Editor:
+    def __init__(self, graph: Graph, entry: PersonalEntry) -> None:
+        self._graph = graph
+        self._subject = Iri(entry.iri)
+        types = graph.objects(self._subject, _TYPE)
+        self._vocabulary = next(
+            (space for type_, space in entry.kind.types.items() if type_ in types), ""
+        )
+        taken = {each.value for triple in graph for each in triple if isinstance(each, BlankNode)}
+        names = (f"value{number}" for number in count())
+        self._nodes = (BlankNode(each) for each in names if each not in taken)
+        self.change = GraphEdit()
+
+    def edit(self, of: Field, typed: list[str]) -> None:
+        values = _values(self._graph, self._subject, of)
+        if not of.many:
+            self._edit_one(of, values, typed[0] if typed else "")
+            return
+        left = list(dict.fromkeys(typed))
+        changed: dict[str, list[_Value]] = {}
+        for each in values:
+            kept = [text for text in left if _same(each.text, text, of)]
+            if not kept:
+                changed.setdefault(each.text, []).append(each)
+        known = [each.text for each in values]
+        new = [text for text in left if not any(_same(each, text, of) for each in known)]
+        for same in changed.values():
+            text = new.pop(0) if new else ""
+            for each in same:
+                self._put(each, text, of)
+        for text in new:
+            self._add(of, text)
+
+    def _edit_one(self, of: Field, values: Sequence[_Value], typed: str) -> None:
+        if not values:
+            if typed:
+                self._add(of, typed)
+            return
+        shown = values[0].text
+        if _same(shown, typed, of):
+            return
+        for each in values:
+            if not typed or each.text == shown:
+                self._put(each, typed, of)
+
+    def _put(self, value: _Value, typed: str, of: Field) -> None:
+        subject, predicate, object_ = value.statement
+        if typed:
+            new = _term(typed, of, object_)
+            self.change.replaced[value.statement] = (subject, predicate, new)
+            return
+        self.change.deletes[value.statement] = None
+        if value.link is not None:
+            about = self._graph.about(subject)
+            rest = [(subject, _TYPE, each) for each in about.get(_TYPE, ())]
+            if set(about) <= {_TYPE, predicate} and len(about[predicate]) == 1:
+                self.change.deletes.update(dict.fromkeys((value.link, *rest)))
+
+    def _add(self, of: Field, typed: str) -> None:
+        predicate = _preferred(of.predicates, self._vocabulary)
+        object_: Object = _term(typed, of, None)
+        if predicate in of.on_nodes:
+            node = next(self._nodes)
+            inner = _preferred(of.inner, self._vocabulary)
+            self.change.inserts.append((node, inner, object_))
+            object_ = node
+        self.change.inserts.append((self._subject, predicate, object_))
+
+
+def _preferred(predicates: Sequence[Iri], vocabulary: str) -> Iri:
+    own = (each for each in predicates if vocabulary and each.value.startswith(vocabulary))
+    return next(own, predicates[0])
+
+
+def _term(typed: str, of: Field, old: Object | None) -> Iri | Literal:
+    """A typed value as a term, in the form of the one that it replaces."""
+    if of.form in (Form.MOMENT, Form.DAY):
+        return _moment_term(typed, old)
+    scheme = _SCHEMES.get(of.form, "")
+    if of.form is Form.TEXT or of.form is Form.LONG or isinstance(old, Literal):
+        language = old.language if isinstance(old, Literal) else None
+        has_scheme = isinstance(old, Literal) and old.value.lower().startswith(scheme)
+        text = f"{scheme}{typed}" if has_scheme else typed
+        return Literal(text, language=language) if language else Literal(text)
+    return Iri(f"{scheme}{typed}")
+
+
+def _moment_term(typed: str, old: Object | None) -> Literal:
+    if "T" not in typed:
+        return Literal(typed, datatype=Iri(vocab.XSD + "date"))
+    known = None if old is None else read_moment(old.value)
+    zone = known.zone if known is not None else ""
+    return Literal(f"{typed}:00{zone}", datatype=Iri(vocab.XSD_DATE_TIME))
+
+
+def is_usable_iri(text: str) -> bool:
+    """Whether a text can stand in an IRI."""
+    return not _NOT_IN_IRIS.search(text)
+
+
+def new_entry(kind: KindOfEntry, iri: str, wanted: Mapping[str, Sequence[str]]) -> Graph:
+    """The statements of a new thing."""
+    subject = Iri(iri)
+    graph = Graph([(subject, _TYPE, next(iter(kind.types)))])
+    return edit_of(graph, read_entry(graph, subject, kind), wanted).applied(graph)
+
+
+def without(graph: Graph, iri: str) -> Graph:
+    """The document without a thing, and without the nodes that only the thing leads to."""
+    gone: set[Object] = {Iri(iri)}
+    while True:
+        left = [each for each in graph if each[0] not in gone]
+        named = {each[2] for each in left}
+        nodes = {
+            each[2]
+            for each in graph
+            if each[0] in gone and isinstance(each[2], BlankNode) and each[2] not in named
+        }
+        if nodes <= gone:
+            return Graph(left)
+        gone |= nodes
+
+
+def is_only_thing(graph: Graph, iri: str, document_url: str) -> bool:
+    """Whether a document is about nothing else, so that it goes with the thing."""
+    own: set[Object] = {Iri(iri), Iri(document_url)}
+    own |= {each for objects in graph.about(Iri(iri)).values() for each in objects}
+    return all(isinstance(each, BlankNode) or each in own for each in graph.subjects())
