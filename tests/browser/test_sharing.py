@@ -271,7 +271,7 @@ def test_axe_finds_nothing_and_everything_fits(owners: Page, photos: Photos, axe
     assert len(found) == _TOUR_PAGES
 
 
-_TOUR_PAGES = 8
+_TOUR_PAGES = 11
 
 
 def _tour(page: Page, photos: Photos) -> Iterator[str]:
@@ -307,7 +307,42 @@ def _tour(page: Page, photos: Photos) -> Iterator[str]:
     yield "ask"
     page.goto(photos.url("requests", " ").strip())
     yield "requests"
+    page.goto(photos.url("groups", " ").strip())
+    page.get_by_label("Name of a new group").fill("Family")
+    yield "no groups"
+    page.get_by_role("button", name="New group").click()
+    page.get_by_label("Name or e-mail address").fill(photos.friend.name)
+    page.get_by_role("button", name="Add").click()
+    page.get_by_role("heading", name="1 member").wait_for()
+    page.get_by_text("Rename or delete").click()
+    yield "group"
+    page.get_by_role("link", name="Groups").first.click()
+    page.get_by_role("link", name="Family").wait_for()
+    yield "groups"
     page.goto(photos.url("files"))
     page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_role("dialog").get_by_role("heading", name="Share “photos”").wait_for()
     yield "dialog"
+
+
+@IN_EVERY_WINDOW
+def test_a_group_is_made_and_shared_with_by_name(owners: Page, photos: Photos) -> None:
+    page = owners
+    page.goto(photos.url("groups", " ").strip())
+    page.get_by_label("Name of a new group").fill("The family")
+    page.get_by_role("button", name="New group").click()
+    page.get_by_label("Name or e-mail address").fill(photos.friend.name)
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("heading", name="1 member")).to_be_visible()
+    page.goto(photos.url("share"))
+    page.get_by_label("Name or e-mail address").fill("The family")
+    page.get_by_role("button", name="Share", exact=True).click()
+    expect(page.get_by_text("The members of The family can view.")).to_be_visible()
+    assert photos.seen_by(photos.friend) == 200
+    page.goto(photos.url("groups", " ").strip())
+    page.get_by_role("link", name="The family").click()
+    expect(page.get_by_role("link", name="photos")).to_be_visible()
+    page.get_by_text("Rename or delete").click()
+    page.get_by_role("button", name="Delete the group").click()
+    expect(page.get_by_text("No groups yet")).to_be_visible()
+    assert photos.seen_by(photos.friend) == 403

@@ -37,7 +37,9 @@ from podstead.web.pages.cookies import Cookies
 from podstead.web.pages.request import People, PeopleByAnySession
 from podstead.web.pages.site import Site
 from podstead.web.routes import Endpoint, Route, plain_routes
+from podstead.web.sharing.groups import GroupsPage
 from podstead.web.sharing.notices import Notices, RuleNotices
+from podstead.web.sharing.people_field import PeopleField
 from podstead.web.sharing.requests import AskPage, RequestsPage, WhyPage
 from podstead.web.sharing.share_page import SectionNames, SharePage, SharingSection
 from podstead.web.sharing.shared import SharedPage
@@ -241,17 +243,18 @@ class PodPages:
         names = NamesByReader(services.base_url, GroupNames(documents), contacts)
         groups = OwnGroups(services.resources, services.documents, services.randomness)
         known = KnownPeople(contacts, groups, self._shared_lists, services.owners)
+        field = PeopleField(people, known)
         return (
             SharePage(
                 site,
                 self.sharing,
-                people,
                 requests,
-                known,
+                field,
                 names,
                 services.notifier,
                 self._sections,
             ),
+            GroupsPage(site, groups, field, names, self._shared_lists, self.sharing),
             WhyPage(site, self.sharing, people, names),
             AskPage(site, requests),
             SharedPage(

@@ -85,6 +85,8 @@ class WebCodes(ErrorCode):
         "The field pod must contain the name of the pod to delete",
         "Type the name of the pod to delete it",
     )
+    GROUP_NAME_MISSING = "A group needs a name"
+    TOO_MANY_MEMBERS = "A group can have at most {number} members"
     CHANGE_MISSING = ("The form does not say what to change", "The form is malformed")
     GRANTEE_MISSING = ("The form does not say whose access to change", "The form is malformed")
     FORM_NOT_UTF_8 = ("The form is not UTF-8", "The form is malformed")

@@ -131,7 +131,12 @@ async def test_a_name_of_several_is_asked_about(photos: Server, alice: Browser) 
     assert shown.status == 400
     assert "Several are called that." in words(shown)
     assert (await photos.bob.get(PHOTO)).status == 403
-    await alice.send(shown, SHARE, choice=f"agent {photos.bob_web_id}", step="share")
+    chosen = {"choice": f"agent {photos.bob_web_id}", "step": "share"}
+    # A choice counts for the name that it was offered for.
+    refused = await alice.send(shown, SHARE, who="nobody-here", **chosen)
+    assert "Nobody was found." in words(refused)
+    assert (await photos.bob.get(PHOTO)).status == 403
+    await alice.send(shown, SHARE, **chosen)
     assert (await photos.bob.get(PHOTO)).status == 200
 
 

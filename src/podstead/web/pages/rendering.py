@@ -22,6 +22,7 @@ from podstead.web.pages.addresses import (
     DELETE,
     FILES,
     FORGOT,
+    GROUPS,
     HOME,
     LINK,
     MOVE,
@@ -95,7 +96,7 @@ _WITHOUT_NAVIGATION: Final = (LINK, FORGOT, VERIFY)
 _PLAIN_ACTIONS: Final = frozenset({"", "files"})
 """What pages that are about no pod lead to: no search, for example."""
 _ABOUT_FILES: Final = (UPLOAD, NEW, SAVE, SEARCH, RENAME, MOVE, COPY, DELETE, SHARE, WHY, ASK)
-_BELOW: Final = {f"{FILES}/": _ABOUT_FILES, SHARED: (REQUESTS,)}
+_BELOW: Final = {f"{FILES}/": _ABOUT_FILES, SHARED: (REQUESTS, GROUPS)}
 """Pages that belong to an entry though their addresses are not below it."""
 
 

@@ -6,24 +6,16 @@ carry the state of the rules that the person has seen.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from podstead.core.errors import Conflict, NotAuthenticated, RateLimited, RequestRefused
+from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path, storage_root
-from podstead.core.identity import Identity
 from podstead.resources.sharing.access_requests import AccessRequest, AccessRequests
 from podstead.resources.sharing.documents import RulesChanged, RulesOutOfReach
-from podstead.resources.sharing.known import Known, KnownPeople, by_address
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
-from podstead.resources.sharing.people import (
-    NobodyFound,
-    PeopleDirectory,
-    UnusableIri,
-    agent_iri,
-)
+from podstead.resources.sharing.people import agent_iri
 from podstead.resources.sharing.service import (
     Consequence,
     NeedsConfirmation,
@@ -43,20 +35,25 @@ from podstead.wac.sharing.rules import (
     agent,
     group,
 )
-from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import breadcrumb, files_url, local_address, share_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.formats import name_sort_key
 from podstead.web.pages.notifier import SHARED, Notifier, PersonNotice
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
+from podstead.web.sharing.people_field import (
+    NOT_FOUND,
+    PeopleField,
+    SeveralFound,
+    identity_of,
+    not_found_text,
+    offered,
+)
 from podstead.web.sharing.views import (
-    Names,
     NamesByReader,
     WantedChange,
     everyone_lists,
@@ -93,24 +90,6 @@ add_notices(
 
 _OWNER_KEEPS = N_("The owner of a pod keeps full access, so this cannot be saved.")
 _NOT_CONFIRMED = N_("Tick the box to confirm that you give up managing this.")
-_NOBODY = N_(
-    "Nobody was found. Type the name of somebody on this server, an e-mail address that their "
-    "public profile names, the name of a group, or an address such as "
-    "https://name.example/profile#me."
-)
-_NO_WEB_ID = N_(
-    "This is not the address of a person: one looks like https://name.example/profile#me."
-)
-_TOO_MANY = N_("You have looked for many people. Try again later, or use the address of a person.")
-_SEVERAL = N_("Several are called that. Choose one.")
-
-
-class SeveralFound(Conflict):
-    """The typed name means more than one."""
-
-    def __init__(self, found: Sequence[Grantee]) -> None:
-        super().__init__("Several are called that")
-        self.found = found
 
 
 class SharingSection(Protocol):
@@ -158,9 +137,8 @@ class SharePage:
 
     site: Site
     sharing: SharingService
-    people: PeopleDirectory
     requests: AccessRequests
-    known: KnownPeople
+    field: PeopleField
     names: NamesByReader
     notifier: Notifier
     sections: Sequence[SharingSection] = ()
@@ -183,7 +161,7 @@ class SharePage:
         target, token = page.target, sent.text("token")
         try:
             change = read_change(sent, await self._grantee(page, sent))
-        except (NobodyFound, UnusableIri, RateLimited, SeveralFound) as error:
+        except NOT_FOUND as error:
             state = await self.sharing.view(page.identity, target)
             return await self._list(page, state, error=error, sent=sent)
         edit = change.edit(target)
@@ -223,32 +201,7 @@ class SharePage:
                 return group(agent_iri((sent.text("grantee") or sent.text("who")).strip()))
             case GranteeKind.AGENT:
                 known = sent.text("grantee")
-                return agent(agent_iri(known)) if known else await self._meant(page, sent)
-
-    async def _meant(self, page: PageRequest, sent: FormSubmission) -> Grantee:
-        """Whom the person means by what they typed, or have chosen among several. Raises
-        NobodyFound, UnusableIri, RateLimited, SeveralFound."""
-        kind, _space, iri = sent.text("choice").partition(" ")
-        if iri:
-            return (
-                group(agent_iri(iri)) if kind == GranteeKind.GROUP.value else agent(agent_iri(iri))
-            )
-        identity, typed = _identity(page), sent.text("who").strip()
-        wanted = typed.casefold()
-        found = {
-            each.grantee
-            for each in await self.known.named(identity, page.signed_in().pods)
-            if wanted and wanted in (each.name.casefold(), each.grantee.iri.casefold())
-        }
-        try:
-            if "://" not in typed or not found:
-                found.add(agent(await self.people.find(identity, typed)))
-        except NobodyFound:
-            if not found:
-                raise
-        if len(found) > 1:
-            raise SeveralFound(sorted(found, key=by_address))
-        return found.pop()
+                return agent(agent_iri(known)) if known else await self.field.meant(page, sent)
 
     async def _tell(self, page: PageRequest, change: WantedChange, saved: Preview) -> None:
         """Tell the person who has got something now; answers to requests are told by themselves."""
@@ -259,7 +212,7 @@ class SharePage:
             each.grantee == grantee and each.after - each.before
             for each in (*saved.here, *saved.inside)
         )
-        by = _identity(page)
+        by = identity_of(page)
         if gets_now and grantee.iri not in map(agent_name, by.names()):
             target = page.target
             notice = PersonNotice(
@@ -312,11 +265,9 @@ class SharePage:
         access = state.access
         target = access.resource
         owner = access.owner
-        known = [
-            each
-            for each in await self.known.suggested(_identity(page), page.signed_in().pods)
-            if not any(section.shows(each.grantee.iri) for section in self.sections)
-        ]
+        known = await self.field.suggested(
+            page, without=lambda each: any(of.shows(each.iri) for of in self.sections)
+        )
         meant = error.found if isinstance(error, SeveralFound) else ()
         named = [each.grantee for each in access.entries]
         named += [*(each.grantee for each in known), *meant]
@@ -358,10 +309,10 @@ class SharePage:
                 )
                 for request in await self._pending(page, target)
             ],
-            suggestions=_suggestions(known, names),
+            suggestions=offered(known, names),
             choices=[(each, names.grantee(each)) for each in meant],
             max_message=MAX_MESSAGE_CHARS,
-            error=None if error is None else _text_of(error),
+            error=None if error is None else not_found_text(error),
             filled=_filled(sent),
         )
 
@@ -424,42 +375,3 @@ def _filled(sent: FormSubmission | None) -> Mapping[str, object]:
     filled = {**_EMPTY, **texts}
     folded = filled.keys() - {"who", "role"}
     return {**filled, "is_further": any(filled[name] != _EMPTY[name] for name in folded)}
-
-
-def _suggestions(known: Sequence[Known], names: Names) -> Sequence[tuple[str, str]]:
-    """What the field offers: what it means, and what is said beside it. Who has no name of their
-    own, or shares it with another, is meant by their address."""
-    called = [(each, names.grantee(each.grantee)) for each in known]
-    count = Counter(name.casefold() for _each, name in called)
-    by_name = name_sort_key()
-    offered = []
-    for each, name in sorted(
-        called, key=lambda pair: (by_name(pair[1]), by_address(pair[0].grantee))
-    ):
-        is_group = each.grantee.kind is GranteeKind.GROUP
-        is_unique = count[name.casefold()] == 1
-        means_it = bool(each.name) or (not is_group and names.is_here(each.grantee.iri))
-        if is_unique and means_it:
-            offered.append((name, _("Group") if is_group else ""))
-        elif not is_group:
-            offered.append((each.grantee.iri, name))
-    return offered
-
-
-def _identity(page: PageRequest) -> Identity:
-    identity = page.identity
-    if identity is None:
-        raise NotAuthenticated(WebCodes.SIGN_IN_FIRST)
-    return identity
-
-
-def _text_of(error: RequestRefused) -> str:
-    match error:
-        case UnusableIri():
-            return _(_NO_WEB_ID)
-        case RateLimited():
-            return _(_TOO_MANY)
-        case SeveralFound():
-            return _(_SEVERAL)
-        case _:
-            return _(_NOBODY)

@@ -19,6 +19,7 @@ from podstead.wac.sharing.rules import GranteeKind
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import (
+    GROUPS,
     REQUESTS,
     SHARED,
     breadcrumb,
@@ -47,6 +48,7 @@ from podstead.web.sharing.views import (
 WITH_ME: Final = "with-me"
 BY_ME: Final = "by-me"
 ASKED: Final = "requests"
+GROUPS_TAB: Final = "groups"
 
 
 def shared_tabs(page: PageRequest, current: str) -> list[tuple[str, str, bool]]:
@@ -59,6 +61,7 @@ def shared_tabs(page: PageRequest, current: str) -> list[tuple[str, str, bool]]:
         (SHARED, _("Shared with me"), current == WITH_ME),
         (by_me, _("Shared by me"), current == BY_ME),
         (REQUESTS, _("Requests for access"), current == ASKED),
+        (GROUPS, _("Groups"), current == GROUPS_TAB),
     ]
 
 

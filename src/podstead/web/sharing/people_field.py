@@ -1,0 +1,124 @@
+"""The field in which people say whom they mean, with its suggestions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from podstead.core.errors import Conflict, NotAuthenticated, RateLimited, RequestRefused
+from podstead.core.identity import Identity
+from podstead.resources.sharing.known import Known, KnownPeople, by_address
+from podstead.resources.sharing.people import (
+    NobodyFound,
+    PeopleDirectory,
+    UnusableIri,
+)
+from podstead.wac.sharing.rules import Grantee, GranteeKind, agent
+from podstead.web.codes import WebCodes
+from podstead.web.forms import FormSubmission
+from podstead.web.pages.formats import name_sort_key
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
+from podstead.web.sharing.views import Names
+
+_NOBODY = N_(
+    "Nobody was found. Type the name of somebody on this server, an e-mail address that their "
+    "public profile names, the name of a group, or an address such as "
+    "https://name.example/profile#me."
+)
+_NO_WEB_ID = N_(
+    "This is not the address of a person: one looks like https://name.example/profile#me."
+)
+_TOO_MANY = N_("You have looked for many people. Try again later, or use the address of a person.")
+_SEVERAL = N_("Several are called that. Choose one.")
+
+
+class SeveralFound(Conflict):
+    """The typed name means more than one."""
+
+    def __init__(self, found: Sequence[Grantee]) -> None:
+        super().__init__("Several are called that")
+        self.found = found
+
+
+NOT_FOUND = (NobodyFound, UnusableIri, RateLimited, SeveralFound)
+"""Why the field means nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleField:
+    """Finds whom people mean, and suggests whom they know."""
+
+    people: PeopleDirectory
+    known: KnownPeople
+
+    async def meant(self, page: PageRequest, sent: FormSubmission) -> Grantee:
+        """Whom the person means by what they typed as ``who``, or have chosen among several.
+        Raises NobodyFound, UnusableIri, RateLimited, SeveralFound."""
+        identity, typed = identity_of(page), sent.text("who").strip()
+        wanted = typed.casefold()
+        found = {
+            each.grantee
+            for each in await self.known.named(identity, page.signed_in().pods)
+            if wanted and wanted in (each.name.casefold(), each.grantee.iri.casefold())
+        }
+        try:
+            if "://" not in typed or not found:
+                found.add(agent(await self.people.find(identity, typed)))
+        except NobodyFound:
+            if not found:
+                raise
+        # A choice counts for the name that it was offered for.
+        chosen = [each for each in found if " ".join(by_address(each)) == sent.text("choice")]
+        if len(chosen or found) > 1:
+            raise SeveralFound(sorted(found, key=by_address))
+        return (chosen or list(found))[0]
+
+    async def suggested(
+        self, page: PageRequest, *, without: Callable[[Grantee], bool]
+    ) -> Sequence[Known]:
+        """Whom the person may mean. Raises ServerTrouble."""
+        known = await self.known.suggested(identity_of(page), page.signed_in().pods)
+        return [each for each in known if not without(each.grantee)]
+
+
+def offered(known: Sequence[Known], names: Names) -> Sequence[tuple[str, str]]:
+    """What the field offers: what it means, and what is said beside it. Who has no name of their
+    own, or shares it with another, is meant by their address."""
+    called = [(each, names.grantee(each.grantee)) for each in known]
+    count = Counter(name.casefold() for _each, name in called)
+    by_name = name_sort_key()
+    found = []
+    for each, name in sorted(
+        called, key=lambda pair: (by_name(pair[1]), by_address(pair[0].grantee))
+    ):
+        is_group = each.grantee.kind is GranteeKind.GROUP
+        is_unique = count[name.casefold()] == 1
+        means_it = bool(each.name) or (not is_group and names.is_here(each.grantee.iri))
+        if is_unique and means_it:
+            found.append((name, _("Group") if is_group else ""))
+        elif not is_group:
+            found.append((each.grantee.iri, name))
+    return found
+
+
+def identity_of(page: PageRequest) -> Identity:
+    """The identity of whoever is signed in. Raises NotAuthenticated."""
+    identity = page.identity
+    if identity is None:
+        raise NotAuthenticated(WebCodes.SIGN_IN_FIRST)
+    return identity
+
+
+def not_found_text(error: RequestRefused) -> str:
+    """What is said at the field."""
+    match error:
+        case UnusableIri():
+            return _(_NO_WEB_ID)
+        case RateLimited():
+            return _(_TOO_MANY)
+        case SeveralFound():
+            return _(_SEVERAL)
+        case _:
+            return _(_NOBODY)
