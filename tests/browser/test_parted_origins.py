@@ -58,6 +58,7 @@ def test_people_are_led_from_the_pods_to_the_provider_and_stay_there(
     page.get_by_label("Repeat the password").fill(PASSWORD)
     page.get_by_role("button", name="Create the account").click()
     page.wait_for_url(f"{provider}/.pages/welcome")
+    page.get_by_text("Your addresses").click()
     assert f"{server.base_url}/alice/" in page.inner_text("main")
     cookies = context.cookies()
     assert cookies

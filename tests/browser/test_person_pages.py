@@ -21,6 +21,7 @@ from tests.support.server import ServerProcess
 
 PAGES = (
     "/.pages/",
+    "/.pages/welcome",
     "/.pages/profile",
     "/.pages/activity",
     "/.pages/storage",

@@ -266,7 +266,6 @@ def test_a_session_of_an_account_opens_the_pages(
     page: Page, provider: ServerProcess, person: Account
 ) -> None:
     page.goto(f"{provider.base_url}/{person.name}/private/")
-    page.get_by_role("link", name="Sign in to your account").click()
     page.get_by_label("E-mail address or pod name").fill(person.name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()

@@ -24,6 +24,11 @@ def tour(page: Page, provider: ServerProcess, app: App, person: Account) -> Iter
 def _without_account(page: Page, base: str, person: Account) -> Iterator[str]:
     page.goto(f"{base}/idp/login")
     yield "sign-in"
+    page.get_by_text("Other ways to sign in").click()
+    page.get_by_role("link", name="With a token").click()
+    page.get_by_label("Token").wait_for()
+    yield "other-ways"
+    page.get_by_role("link", name="Sign in to your account").click()
     page.get_by_label("E-mail address or pod name").fill(person.name)
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("button", name="Sign in", exact=True).click()

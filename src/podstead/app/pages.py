@@ -284,6 +284,7 @@ class PodPages:
                 self._notices,
                 agent_names,
                 settings.issuer if settings.idp else None,
+                provider.pages.first_steps if provider else None,
             ),
             ActivityPage(site, activity, agent_names),
             StoragePage(site, self._usage),

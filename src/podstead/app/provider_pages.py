@@ -14,7 +14,9 @@ from podstead.idp.administration.service import InvitationActions, OneTimeLinks
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.mail_queue import MailQueue
 from podstead.idp.sessions import PodExports
+from podstead.resources.activity import PodActivity
 from podstead.resources.exporting.archive import PodDownloads
+from podstead.resources.sharing.shared import SharedLists
 from podstead.web.account import collections
 from podstead.web.account.account_pages import (
     AccountPages,
@@ -22,6 +24,7 @@ from podstead.web.account.account_pages import (
     IssuerPages,
     OwnAccountPages,
 )
+from podstead.web.account.first_steps import FirstSteps
 from podstead.web.account.security_page import SecurityPage
 from podstead.web.console.accounts import AccountPage, AccountsPage
 from podstead.web.console.server import HealthPage, InvitationsPage, LogPage, SettingsPage
@@ -221,7 +224,24 @@ class ProviderPages:
     def own_account(self) -> OwnAccountPages:
         """What the pages show of a person's account."""
         return OwnAccountPages(
-            self.site, self.account, self._services.consent, self._settings.simple_tokens
+            self.site,
+            self.account,
+            self.first_steps,
+            self._services.consent,
+            self._settings.simple_tokens,
+        )
+
+    @cached_property
+    def first_steps(self) -> FirstSteps:
+        """What people do first with a new account."""
+        services, provider = self._services, self._provider
+        return FirstSteps(
+            provider.records,
+            PodActivity(store=services.store, gate=services.gate),
+            SharedLists(services.resource_context, services.owners),
+            provider.sign_in_methods,
+            self._recoveries,
+            self._settings.reaches_people,
         )
 
     def _console_pages(self) -> tuple[object, ...]:

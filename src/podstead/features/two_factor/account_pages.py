@@ -199,8 +199,11 @@ class RecoveryCodes(PasswordRecovery):
         self._two_factors = two_factors
 
     async def facts(self, owner: OpenSession) -> Mapping[str, object]:
+        return {"has_recovery_codes": await self.is_ready(owner)}
+
+    async def is_ready(self, owner: OpenSession) -> bool:
         found = await self._two_factors.of(owner.account.account_id)
-        return {"has_recovery_codes": bool(found.record.recovery_created_s)}
+        return bool(found.record.recovery_hashes)
 
 
 class TwoFactorInWorker(WorkerFeature):

@@ -43,6 +43,7 @@ from podstead.web.account.collections import (
     RemainingCredential,
     format_day,
 )
+from podstead.web.account.first_steps import FirstSteps
 from podstead.web.account.security_page import SecuritySection, SecurityView, view_of
 from podstead.web.browsers import browser_name, json_response, see_other
 from podstead.web.codes import WebCodes
@@ -354,6 +355,7 @@ class OwnAccountPages:
 
     site: Site
     account: AccountPages
+    first_steps: FirstSteps
     consent: ConsentExtension | None = None
     issues_tokens: bool = False
 
@@ -368,7 +370,17 @@ class OwnAccountPages:
         recoveries = self.account.recoveries
         for each in recoveries:
             facts |= await each.facts(page.owner())
-        return self.site.page(page, "account/welcome.html", recoveries=recoveries, **facts)
+        return self.site.page(
+            page,
+            "account/welcome.html",
+            recoveries=recoveries,
+            steps=await self.first_steps.of(page),
+            **facts,
+        )
+
+    async def hide_first_steps(self, page: PageRequest) -> None:
+        """Raises NotAuthenticated, StorageError, Overloaded."""
+        await self.first_steps.hide(page)
 
     async def security(
         self, page: PageRequest, view: SecurityView, browsers: Sequence[PodBrowser]

@@ -16,7 +16,6 @@ from podstead.core.errors import AccessDenied, BadRequest, NotFound
 from podstead.core.identifiers import (
     ResourcePath,
     encode_segment,
-    is_container,
     parent_container,
     parse_path,
 )
@@ -26,9 +25,10 @@ from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, Po
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
 from podstead.wac.modes import Mode
+from podstead.web.account.first_steps import FirstSteps, recent_files
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import ACTIVITY, files_url, is_for_apps, shown_name
+from podstead.web.pages.addresses import ACTIVITY, files_url, shown_name
 from podstead.web.pages.people import short_name
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
@@ -417,10 +417,7 @@ def _number(typed: str) -> int | None:
     return int(typed)
 
 
-_OF_CONTENT: Final = frozenset({ChangeKind.CREATED, ChangeKind.CHANGED, ChangeKind.MOVED})
 RECENT_FILES: Final = 8
-READ_CHANGES: Final = 60
-"""How many changes of a pod are looked at for its recent files."""
 SHOWN_SHARED: Final = 5
 SHOWN_REQUESTS: Final = 3
 
@@ -439,7 +436,8 @@ class ShownRequests(Protocol):
 class HomePage:
     """Shows pods with their used space, addresses to copy, and what happened last.
 
-    ``issuer`` is the provider's URL, if this server has one.
+    ``issuer`` is the provider's URL, if this server has one. ``first_steps`` is ``None`` if no
+    provider is at this origin.
     """
 
     site: Site
@@ -450,6 +448,7 @@ class HomePage:
     notices: Notices
     agent_names: AgentNames
     issuer: str | None
+    first_steps: FirstSteps | None
 
     @route(addresses.HOME, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -470,19 +469,20 @@ class HomePage:
                     "percent": percent_used(used_bytes, quota_bytes),
                 }
             )
-            found = await self.activity.page(
-                page.identity, ChangeFilter(below=root), limit=READ_CHANGES
-            )
-            newest = _newest_of_files(found.changes)
+            newest = await recent_files(self.activity, page.identity, root)
             names = await self.agent_names(root, (each.agent for each in newest))
             recent += [
                 shown_change(each, person, root, self.site.base_url, names) for each in newest
             ]
         shared = await self.shared.shared_with(person.identity, own=person.pods)
         recent.sort(key=lambda each: -each.at_ms)
+        steps = None
+        if self.first_steps is not None:
+            steps = await self.first_steps.reminder(page, has_files=bool(recent))
         return self.site.page(
             page,
             "account/home.html",
+            steps=steps,
             requests=requests,
             more_requests=len(notifications) > len(requests),
             notices=shown_notices(await self.notices.on(page), Names(self.site.base_url)),
@@ -501,13 +501,3 @@ class HomePage:
             issuer=self.issuer,
             issuer_of_person=self.issuer if person.account_id else None,
         )
-
-
-def _newest_of_files(changes: Iterable[PastChange]) -> list[PastChange]:
-    """The newest change of the content of each document that is there and not for applications."""
-    newest: dict[ResourcePath, PastChange] = {}
-    for each in changes:
-        is_file = each.exists and not is_container(each.path) and not is_for_apps(each.path)
-        if is_file and each.kind in _OF_CONTENT:
-            newest.setdefault(each.path, each)
-    return list(newest.values())

@@ -86,6 +86,7 @@ def view_of(text: str) -> SecurityView:
 add_notices(
     Tone.DONE,
     browser_signed_out=N_("That browser has been signed out."),
+    first_steps_hidden=N_("The first steps are hidden."),
     disconnected=N_("The application has been disconnected."),
     email_changed=N_("Your e-mail address has been changed."),
     mail_changed=N_("What you are told by mail has been changed."),
@@ -116,6 +117,8 @@ class ShownAccount(Protocol):
     async def apps(self, page: PageRequest) -> Response: ...
 
     async def welcome(self, page: PageRequest) -> Response: ...
+
+    async def hide_first_steps(self, page: PageRequest) -> None: ...
 
     async def security(
         self, page: PageRequest, view: SecurityView, browsers: Sequence[PodBrowser]
@@ -159,6 +162,15 @@ class SecurityPage:
         if person.account_id is not None and self.own_account is not None:
             return await self.own_account.welcome(page)
         return self.site.see_other(HOME)
+
+    @route(addresses.WELCOME, "POST")
+    async def hide_first_steps(self, page: PageRequest) -> Response:
+        """Home reminds of the first steps no longer. Raises NotAuthenticated, WrongFormToken,
+        StorageError, Overloaded."""
+        await page.submission()
+        if self.own_account is not None:
+            await self.own_account.hide_first_steps(page)
+        return self.site.see_other(HOME, Notice("first-steps-hidden"))
 
     @route(addresses.BROWSERS, "POST")
     async def sign_out_browser(self, page: PageRequest) -> Response:

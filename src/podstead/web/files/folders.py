@@ -42,6 +42,7 @@ from podstead.web.pages.addresses import (
 )
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 
@@ -175,15 +176,17 @@ class ContainerPage:
             else members.all
         )
         used_by_apps: Sequence[Member] = ()
+        first_folders: Sequence[str] = ()
+        may = _may(request, members)
         if members.container.kind is ResourceKind.STORAGE and not shown.filter:
             used_by_apps = [each for each in sorted_members if is_for_apps(each.path)]
             sorted_members = [each for each in sorted_members if not is_for_apps(each.path)]
+            first_folders = _first_folders(sorted_members) if may["may_control"] else ()
             if shown.apps:
                 sorted_members += used_by_apps
         part = sorted_members[shown.start : shown.start + ROWS]
         following = shown.start + ROWS
         more = shown.query(start=following) if following < len(sorted_members) else None
-        may = _may(request, members)
         only_rows = page.query_text("part") == "rows"
         reaches = await self.reach.of(page.identity, [member.metadata for member in part])
         listed = request.grant is not None and request.grant.public_may_read
@@ -198,6 +201,7 @@ class ContainerPage:
             icons=ICONS,
             shown=shown,
             more=more,
+            first_folders=first_folders,
             used_by_apps=0 if more else len(used_by_apps),
             total=len(sorted_members),
             is_complete=members.is_complete,
@@ -242,6 +246,19 @@ class ContainerPage:
             picture=self.previews.picture,
         )
         return [writer.row(member) for member in members]
+
+
+_OF_NEW_POD: Final = frozenset({"private", "public"})
+_FIRST_FOLDERS: Final = (N_("Documents"), N_("Photos"))
+
+
+def _first_folders(members: Sequence[Member]) -> Sequence[str]:
+    """The names of the folders that a person can make with one click in a pod with no others."""
+    offered = [_(each) for each in _FIRST_FOLDERS]
+    present = {each.name for each in members}
+    if not present <= {*_OF_NEW_POD, *offered}:
+        return ()
+    return [each for each in offered if each not in present]
 
 
 def _shown_authors(

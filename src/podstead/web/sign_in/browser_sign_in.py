@@ -75,6 +75,10 @@ class PasswordRecovery:
         """What the template shows, by name. Raises StorageError."""
         return {}
 
+    async def is_ready(self, owner: OpenSession) -> bool:  # noqa: ARG002
+        """Whether the person has what this way needs. Raises StorageError."""
+        return False
+
 
 class SignInForm:
     """A way to sign in besides the password, as the pages offer it."""
