@@ -53,3 +53,10 @@ TYPE_INDEX = """
     solid:instance <../Contacts/index.ttl#this>.
 <#events> a solid:TypeRegistration; solid:forClass schema:Event; solid:instance <../events.ttl>.
 """
+PAD = """
+@prefix pim: <http://www.w3.org/ns/pim/space#>. @prefix dc: <http://purl.org/dc/elements/1.1/>.
+@prefix sioc: <http://rdfs.org/sioc/ns#>.
+<#this> a pim:Notepad; dc:title "Shared notes"; dc:author </profile/card#me>; pim:next <#l1>.
+<#l1> sioc:content "Alfa"; dc:author </profile/card#me>; pim:next <#l2>.
+<#l2> dc:content "Bravo"; pim:next <#this>.
+"""

@@ -24,6 +24,7 @@ from podstead.features.personal_data.kinds import (
     CALENDAR,
     CONTACTS,
     KINDS,
+    NOTEPAD,
     NOTES,
     Form,
     KindOfEntry,
@@ -134,12 +135,40 @@ def test_a_moment_keeps_its_time_zone() -> None:
 
 def test_a_shared_document_keeps_what_else_it_has() -> None:
     graph = graph_of(documents.EVENTS)
-    assert not is_only_thing(graph, f"{URL}#a", URL)
-    left = without(graph, f"{URL}#a")
+    picnic = next(each for each in entries_in(graph, URL, CALENDAR) if each.title == "Picnic")
+    assert not is_only_thing(graph, picnic, URL)
+    left = without(graph, picnic)
     assert {each.title for each in entries_in(left, URL, CALENDAR)} == {"Dentist", "Concert"}
     assert "The park" not in {each.value for *_, each in left}
     contact = graph_of(documents.CONTACT)
-    assert is_only_thing(contact, f"{URL}#this", URL)
+    (carla,) = entries_in(contact, URL, CONTACTS)
+    assert is_only_thing(contact, carla, URL)
+    assert without(contact, carla).subjects() == [Iri(URL)]
+
+
+def test_things_that_a_thing_names_are_not_parts_of_it() -> None:
+    graph = graph_of(
+        "@prefix v: <http://www.w3.org/2006/vcard/ns#>. @prefix e: <https://e.example/>."
+        '<#a> a v:Individual; v:fn "A"; v:url <#b>; e:knows <#c>.'
+        '<#b> a v:Individual; v:fn "B". <#c> e:name "C".'
+    )
+    first, _ = entries_in(graph, URL, CONTACTS)
+    assert not is_only_thing(graph, first, URL)
+    assert set(without(graph, first).subjects()) == {Iri(f"{URL}#b"), Iri(f"{URL}#c")}
+
+
+def test_the_lines_of_a_pad_are_its_text_and_are_not_edited() -> None:
+    graph = graph_of(documents.PAD)
+    (pad,) = entries_in(graph, URL, NOTES)
+    assert (pad.title, pad.text("note")) == ("Shared notes", "Alfa\nBravo")
+    after = edit_of(graph, pad, {"name": ["Ours"], "note": ["Other"]}).applied(graph)
+    expected = judged(graph)
+    expected.remove((THIS, rdflib.DC.title, None))
+    expected.add((THIS, rdflib.DC.title, rdflib.Literal("Ours")))
+    assert isomorphic(judged(after), expected)
+    assert is_only_thing(graph, pad, URL)
+    endless = graph_of(documents.PAD.replace("<#l2> dc", "<#l2> pim:next <#l1>; dc"))
+    assert entries_in(endless, URL, NOTES)[0].text("note") == "Alfa\nBravo"
 
 
 def test_malformed_moments_are_none() -> None:
@@ -166,9 +195,8 @@ def edits(draw: st.DrawFn) -> tuple[KindOfEntry, Graph, dict[str, list[str]]]:
     """A document with a thing and other statements, some of them about it, and an edit."""
     kind = draw(st.sampled_from(list(KINDS.values())))
     subject = Iri(f"{URL}#this")
-    triples: list[Triple] = [
-        (subject, Iri(str(rdflib.RDF.type)), draw(st.sampled_from(list(kind.types))))
-    ]
+    types = [each for each in kind.types if each != NOTEPAD]
+    triples: list[Triple] = [(subject, Iri(str(rdflib.RDF.type)), draw(st.sampled_from(types)))]
     for field in kind.fields:
         for number in range(draw(st.integers(0, 3))):
             text, predicate = draw(VALUES[field.form]), draw(st.sampled_from(field.predicates))

@@ -103,6 +103,23 @@ async def test_the_type_indexes_lead_to_what_is_kept(server: Server, alice: Brow
     assert "As text" in await text_of(alice, "bookmarks", q="as+text")
 
 
+async def test_an_address_book_lists_who_is_there_with_an_address(
+    server: Server, alice: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await with_contacts(server)
+    people = documents.PEOPLE + '<Person/2/index.ttl#this> vcard:fn "Gone Long Ago".'
+    await put(server.alice, "/alice/Contacts/people.ttl", people)
+    page = await text_of(alice, "contacts", q="carla%40example")
+    assert "Carla Diaz" in page
+    assert 'href="mailto:carla@example.org"' in page
+    assert "Gone Long Ago" not in await text_of(alice, "contacts")
+    monkeypatch.setattr(finding, "MAX_CARDS", 1)  # only the names in the index
+    page = await text_of(alice, "contacts")
+    assert "Carla Diaz" in page
+    assert "Gone Long Ago" in page
+    assert "mailto:" not in page
+
+
 async def test_a_contact_is_shown_and_edited_and_the_address_book_follows(
     server: Server, alice: Browser
 ) -> None:

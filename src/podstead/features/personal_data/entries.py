@@ -14,7 +14,15 @@ from itertools import count
 from typing import Final
 
 from podstead.core import vocab
-from podstead.features.personal_data.kinds import Field, Form, KindOfEntry
+from podstead.features.personal_data.kinds import (
+    DC,
+    KINDS,
+    NOTEPAD,
+    SIOC,
+    Field,
+    Form,
+    KindOfEntry,
+)
 from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Object, Subject, Triple
 
 MAX_VALUE_CHARACTERS: Final = 100_000
@@ -22,7 +30,12 @@ MAX_VALUE_CHARACTERS: Final = 100_000
 MAX_VALUES: Final = 50
 """How many values of one field are shown and edited."""
 
+MAX_LINES: Final = 5_000
+"""How many lines of a pad are shown."""
+
 _TYPE: Final = Iri(vocab.RDF_TYPE)
+_NEXT: Final = Iri(vocab.PIM + "next")
+_CONTENT: Final = (Iri(SIOC + "content"), Iri(DC + "content"))
 _SCHEMES: Final = {Form.MAIL: "mailto:", Form.TELEPHONE: "tel:"}
 _MOMENT: Final = re.compile(
     r"(\d{4})-?(\d{2})-?(\d{2})"
@@ -73,6 +86,8 @@ class PersonalEntry:
     kind: KindOfEntry
     iri: str
     values: Mapping[str, Sequence[str]]
+    is_pad: bool = False
+    """Whether its text consists of lines of their own, and is not edited here."""
 
     def text(self, name: str) -> str:
         """The first value of a field; empty without one."""
@@ -131,7 +146,31 @@ def read_entry(graph: Graph, subject: Iri, kind: KindOfEntry) -> PersonalEntry:
     for each in kind.fields:
         texts = dict.fromkeys(value.text for value in _values(graph, subject, each))
         values[each.name] = tuple(texts)[: MAX_VALUES if each.many else 1]
-    return PersonalEntry(kind, subject.value, values)
+    is_pad = (subject, _TYPE, NOTEPAD) in graph and "note" in values
+    if is_pad:
+        values["note"] = (_pad_text(graph, subject),)
+    return PersonalEntry(kind, subject.value, values, is_pad)
+
+
+def _pad_lines(graph: Graph, pad: Iri) -> list[Iri]:
+    """The nodes of the lines of a pad, in order."""
+    found: dict[Iri, None] = {}
+    at = pad
+    while len(found) < MAX_LINES:
+        following = (each for each in graph.objects(at, _NEXT) if isinstance(each, Iri))
+        at = next(following, pad)
+        if at == pad or at in found:
+            break
+        found[at] = None
+    return list(found)
+
+
+def _pad_text(graph: Graph, pad: Iri) -> str:
+    lines = (
+        next((each.value for one in _CONTENT for each in graph.objects(line, one)), "")
+        for line in _pad_lines(graph, pad)
+    )
+    return "\n".join(lines)
 
 
 def _is_of(subject: Iri, document_url: str) -> bool:
@@ -197,7 +236,8 @@ def edit_of(graph: Graph, entry: PersonalEntry, wanted: Mapping[str, Sequence[st
     """
     editor = _Editor(graph, entry)
     for name, typed in wanted.items():
-        editor.edit(entry.kind.field(name), list(typed))
+        if not (entry.is_pad and name == "note"):
+            editor.edit(entry.kind.field(name), list(typed))
     return editor.change
 
 
@@ -308,24 +348,42 @@ def new_entry(kind: KindOfEntry, iri: str, wanted: Mapping[str, Sequence[str]]) 
     return edit_of(graph, read_entry(graph, subject, kind), wanted).applied(graph)
 
 
-def without(graph: Graph, iri: str) -> Graph:
+def without(graph: Graph, entry: PersonalEntry) -> Graph:
     """The document without a thing, and without the nodes that only the thing leads to."""
-    gone: set[Object] = {Iri(iri)}
+    gone: set[Object] = {Iri(entry.iri)}
+    parts = _parts(graph, entry)
     while True:
         left = [each for each in graph if each[0] not in gone]
-        named = {each[2] for each in left}
+        named = {each[2] for each in left if each[0] not in parts}
         nodes = {
             each[2]
             for each in graph
-            if each[0] in gone and isinstance(each[2], BlankNode) and each[2] not in named
+            if each[0] in gone
+            and (isinstance(each[2], BlankNode) or each[2] in parts)
+            and each[2] not in named
         }
         if nodes <= gone:
             return Graph(left)
         gone |= nodes
 
 
-def is_only_thing(graph: Graph, iri: str, document_url: str) -> bool:
+def is_only_thing(graph: Graph, entry: PersonalEntry, document_url: str) -> bool:
     """Whether a document is about nothing else, so that it goes with the thing."""
-    own: set[Object] = {Iri(iri), Iri(document_url)}
-    own |= {each for objects in graph.about(Iri(iri)).values() for each in objects}
+    own = {Iri(entry.iri), Iri(document_url), *_parts(graph, entry)}
     return all(isinstance(each, BlankNode) or each in own for each in graph.subjects())
+
+
+def _parts(graph: Graph, entry: PersonalEntry) -> set[Object]:
+    """The named nodes that belong to a thing: those of its values, and the lines of a pad."""
+    subject = Iri(entry.iri)
+    about = graph.about(subject)
+    found: set[Object] = set(_pad_lines(graph, subject)) if entry.is_pad else set()
+    for each in entry.kind.fields:
+        if each.inner:
+            found.update(node for one in each.predicates for node in about.get(one, ()))
+    things = {type_ for kind in KINDS.values() for type_ in kind.types}
+    return {
+        each
+        for each in found
+        if isinstance(each, Iri) and things.isdisjoint(graph.objects(each, _TYPE))
+    }

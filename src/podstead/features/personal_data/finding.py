@@ -45,6 +45,9 @@ MAX_ENTRIES: Final = 3_000
 MAX_DOCUMENT_BYTES: Final = 512 * 1024
 MAX_SECONDS: Final = 5.0
 """The limits of one list: how much is read for it, and for how long."""
+MAX_CARDS: Final = 100
+"""How many contacts an address book may have for all of them to be read; of others, only the names
+in its index are listed."""
 
 _TYPE: Final = Iri(vocab.RDF_TYPE)
 _PRIVATE_INDEX: Final = Iri(vocab.SOLID + "privateTypeIndex")
@@ -145,13 +148,13 @@ class Collections:
         """Delete a thing: with its document if that is about nothing else. Raises as
         :meth:`save`."""
         graph, url = read.document.graph, self.documents.base_url + place.document
-        if is_only_thing(graph, place.entry.iri, url):
+        if is_only_thing(graph, place.entry, url):
             conditions = Conditions(if_match=read.etag)
             await self._handle(
                 person, Operation("DELETE", place.document, InMemoryBody(), conditions)
             )
         else:
-            await self._put(person, place.document, read, without(graph, place.entry.iri))
+            await self._put(person, place.document, read, without(graph, place.entry))
 
     async def rename_in_books(
         self, person: Identity, found: FoundEntries, iri: str, name: str | None
@@ -302,6 +305,7 @@ class _Search:
         self._pods = tuple(pods)
         self._kind = kind
         self._read: dict[ResourcePath, Graph] = {}
+        self._gone: set[ResourcePath] = set()
         self._statements = 0
         self._ends_at = asyncio.get_running_loop().time() + MAX_SECONDS
         self._found = FoundEntries()
@@ -363,12 +367,19 @@ class _Search:
             index = self._documents.path_of(names)
             if index is not None and self._is_own(index) and index in self._read:
                 self._found.books.append(Book(place, index))
-            for contact in named.subjects(_NAME):
+            contacts = named.subjects(_NAME)
+            for contact in contacts:
                 document = self._documents.path_of(contact.value)
                 if document is None or not isinstance(contact, Iri):
                     self._found.elsewhere.add(contact.value)
-                else:
-                    self._keep(PlacedEntry(read_entry(named, contact, self._kind), document))
+                    continue
+                card = named
+                if len(contacts) <= MAX_CARDS:
+                    card = await self._graph(contact.value)
+                    if document in self._gone:
+                        continue
+                about = card if card.about(contact) else named
+                self._keep(PlacedEntry(read_entry(about, contact, self._kind), document))
 
     async def _take_container(self, place: str) -> None:
         path = self._documents.path_of(place)
@@ -424,7 +435,7 @@ class _Search:
             graph = (await self._documents.read(self._person, path)).document.graph
             self._read[path] = graph
         except NotFound:
-            pass  # it was deleted, and the index still names it
+            self._gone.add(path)  # it was deleted, and the index still names it
         except RequestRefused:
             self._found.unreadable.add(path)
         self._statements += len(graph)

@@ -175,19 +175,24 @@ CALENDAR: Final = KindOfEntry(
     "calendar/",
     {"schema": vocab.SCHEMA_HTTP},
 )
+NOTEPAD: Final = Iri(vocab.PIM + "Notepad")
+"""A pad of SolidOS, whose lines are a chain of nodes. It is shown and not edited."""
 NOTES: Final = KindOfEntry(
     "notes",
-    _types(
-        ("TextDigitalDocument", "schema:"),
-        ("NoteDigitalDocument", "schema:"),
-        ("Note", _AS),
-        ("Article", _AS),
-    ),
+    {
+        **_types(
+            ("TextDigitalDocument", "schema:"),
+            ("NoteDigitalDocument", "schema:"),
+            ("Note", _AS),
+            ("Article", _AS),
+        ),
+        NOTEPAD: DC,
+    },
     (
         Field(
             "name",
             Form.TEXT,
-            _iris("schema:name", "schema:headline", _AS + "name", _TERMS + "title"),
+            _iris("schema:name", "schema:headline", _AS + "name", _TERMS + "title", DC + "title"),
         ),
         Field(
             "note",

@@ -157,7 +157,7 @@ def collection_url(kind: KindOfEntry, **query: str) -> str:
 
 def entry_url(path: ResourcePath, iri: str, base_url: str, *, do: str = "") -> str:
     """The page about a thing in a document."""
-    thing = iri.removeprefix(base_url + path)
+    thing = iri.removeprefix(base_url + path) or iri
     return f"{COLLECTIONS}{path}?thing={quote(thing, safe='')}{f'&do={do}' if do else ''}"
 
 
@@ -416,8 +416,6 @@ class CollectionPages:
     async def _read(self, page: PageRequest) -> tuple[PlacedEntry, ReadDocument]:
         path, thing = page.target, page.query_text("thing")
         iri = self.site.base_url + path + thing if thing.startswith("#") else thing
-        if not thing and "thing" in page.query:
-            iri = self.site.base_url + path
         entry, read = await self.collections.read(page.identity, path, iri)
         return PlacedEntry(entry, path), read
 
@@ -572,6 +570,7 @@ def _editable(entry: PersonalEntry) -> Sequence[Field]:
         each
         for each in entry.kind.fields
         if sum(map(len, entry.values[each.name])) <= MAX_VALUE_CHARACTERS
+        and not (entry.is_pad and each.name == "note")
     ]
 
 
