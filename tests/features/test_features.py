@@ -43,6 +43,7 @@ ADDRESSES = {
     "links": ["/.links/open/none"],
     "search": ["/.search/in/{pod}/"],
     "sparql": ["/.sparql/query/{pod}/"],
+    "starred": ["/.pages/starred"],
     "uploads": ["/.uploads/"],
     "webhooks": ["/.notifications/WebhookChannel2023/", "/.notifications/sender"],
 }

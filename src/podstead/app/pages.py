@@ -24,6 +24,7 @@ from podstead.resources.storage_usage import PodUsage
 from podstead.web.account.home import ActivityPage, HomePage, StorageNotes, StoragePage
 from podstead.web.account.profile import ProfilePage, Profiles
 from podstead.web.account.security_page import SecurityPage
+from podstead.web.files.actions import ActionsPage
 from podstead.web.files.content import PageEvents, RawContent
 from podstead.web.files.documents import ContentPreviews, DocumentContents, DocumentPage
 from podstead.web.files.editing import Creation, Saving
@@ -31,6 +32,7 @@ from podstead.web.files.folders import ContainerPage, FilesPage, PageCache
 from podstead.web.files.members import MemberLists
 from podstead.web.files.organize import ArchiveDownload, DeletePage, Organizer, RenamePage
 from podstead.web.files.search import Search
+from podstead.web.files.starred import StarredResources
 from podstead.web.files.transfer import TransferPage
 from podstead.web.files.uploads import UploadPage
 from podstead.web.pages.cookies import Cookies
@@ -125,6 +127,12 @@ class PodPages:
         return next((each for each in found if each is not None), ContentPreviews())
 
     @cached_property
+    def starred(self) -> StarredResources:
+        """What people have starred."""
+        found = (each.starred for each in self._services.features)
+        return next((each for each in found if each is not None), StarredResources())
+
+    @cached_property
     def _usage(self) -> PodUsage:
         services = self._services
         return PodUsage(
@@ -153,7 +161,10 @@ class PodPages:
         )
         return (
             FilesPage(
-                ContainerPage(site, lists, reach, authors, notes, page_cache, previews), documents
+                ContainerPage(
+                    site, lists, reach, authors, notes, page_cache, previews, self.starred
+                ),
+                documents,
             ),
             Saving(site, resources, documents, contents),
             Creation(site, resources),
@@ -163,6 +174,7 @@ class PodPages:
             UploadPage(site, resources, services.uploads, notes),
             TransferPage(site, organizer),
             RenamePage(site, organizer),
+            ActionsPage(site, resources, self.starred),
             DeletePage(site, organizer),
             ArchiveDownload(Archives(services.resource_context)),
         )
@@ -277,6 +289,7 @@ class PodPages:
         return (
             HomePage(
                 site,
+                self.starred,
                 activity,
                 self._usage,
                 self._shared_lists,

@@ -50,6 +50,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.description_endpoints import StorageLink
     from podstead.web.files.documents import ContentPreviews, DocumentOffers
     from podstead.web.files.search import SearchResults
+    from podstead.web.files.starred import StarredResources
     from podstead.web.pages.notifier import Notifier
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.request import ClientCertificates
@@ -82,6 +83,7 @@ SHIPPED: Final = (
     "personal_data",
     "search",
     "sparql",
+    "starred",
     "uploads",
     "watch",
     "webhooks",
@@ -213,6 +215,8 @@ class WorkerFeature:
 
     document_offers: DocumentOffers | None = None
     """Offers other pages on the page about a document."""
+    starred: StarredResources | None = None
+    """What people have starred, for lists and the first page of a person."""
 
     search_results: SearchResults | None = None
     """Answers the search box of the pages in place of the search by names."""

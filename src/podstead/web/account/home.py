@@ -27,6 +27,7 @@ from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsa
 from podstead.wac.modes import Mode
 from podstead.web.account.first_steps import FirstSteps, recent_files
 from podstead.web.codes import WebCodes
+from podstead.web.files.starred import StarredResources
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import ACTIVITY, files_url, shown_name
 from podstead.web.pages.people import short_name
@@ -419,6 +420,7 @@ def _number(typed: str) -> int | None:
 
 RECENT_FILES: Final = 8
 SHOWN_SHARED: Final = 5
+SHOWN_STARRED: Final = 8
 SHOWN_REQUESTS: Final = 3
 
 
@@ -441,6 +443,7 @@ class HomePage:
     """
 
     site: Site
+    starred: StarredResources
     activity: PodActivity
     usage: PodUsage
     shared: SharedLists
@@ -488,6 +491,10 @@ class HomePage:
             notices=shown_notices(await self.notices.on(page), Names(self.site.base_url)),
             pods=pods,
             recent=recent[:RECENT_FILES],
+            starred=[
+                (files_url(each), shown_name(each), each.endswith("/"))
+                for each in await self.starred.newest(page, limit=SHOWN_STARRED)
+            ],
             shared=[
                 {
                     "name": shown_name(each.resource),

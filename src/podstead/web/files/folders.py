@@ -32,6 +32,7 @@ from podstead.web.files.members import (
     Sorting,
     shown_agent,
 )
+from podstead.web.files.starred import StarredResources
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import (
     SHARED,
@@ -158,6 +159,7 @@ class ContainerPage:
     storage_notes: StorageNotes
     page_cache: PageCache
     previews: ContentPreviews
+    starred: StarredResources
 
     async def get(self, page: PageRequest, target: ResourcePath) -> Response:
         """The page, or with ``part=rows`` only the rows. Raises NotAuthenticated, AccessDenied,
@@ -244,6 +246,7 @@ class ContainerPage:
             authors=authors,
             everyone_lists=listed,
             picture=self.previews.picture,
+            starred=await self.starred.of(page),
         )
         return [writer.row(member) for member in members]
 

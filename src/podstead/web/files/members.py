@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import Enum
 from html import escape
@@ -21,7 +22,7 @@ from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
 from podstead.wac.decision import Audience
-from podstead.web.pages.addresses import files_url, shown_name
+from podstead.web.pages.addresses import actions_url, files_url, shown_name
 from podstead.web.pages.formats import date_text, iso_time, moment_text, name_sort_key, size_text
 from podstead.web.pages.kinds import Kind, kind_of
 from podstead.web.pages.request import PageRequest
@@ -231,15 +232,20 @@ class RowWriter:
         authors: Mapping[ResourcePath, str],
         everyone_lists: bool,
         picture: Callable[[Metadata], str | None],
+        starred: AbstractSet[ResourcePath],
     ) -> None:
         """``reaches`` says how far the right to read each member reaches, ``authors`` who is shown
         as having changed it; ``owns`` if the container is the person's own, ``everyone_lists`` if
-        the public may see what is in it. ``picture`` gives the address of a small picture."""
+        the public may see what is in it. ``picture`` gives the address of a small picture,
+        ``starred`` are the paths with a star of the person."""
+        self._starred = starred
+        self._star = f'<span class="star" role="img" aria-label="{escape(_("Starred"))}">★</span>'
         self._picture = picture
         self._grid = grid
         self._reaches = reaches
         self._authors = authors
         self._select = escape(_("Select %(name)s"))
+        self._actions = escape(_("Actions for %(name)s"))
         self._pictures = {
             kind: f'<span class="picture kind-{kind.value}">{_icon(kind.value)}</span>'
             for kind in Kind
@@ -271,16 +277,24 @@ class RowWriter:
             f'form="selection" aria-label="{self._select % {"name": name}}">'
         )
         page = escape(files_url(member.path))
+        actions = (
+            f'<button class="do" form="of-row" formaction="{escape(actions_url(member.path))}" '
+            f'aria-label="{self._actions % {"name": name}}">⋯</button>'
+        )
+        title = f'<span class="title">{name}</span>'
+        if member.path in self._starred:
+            title += self._star
         if self._grid:
             written = (
                 f'<li class="tile" data-name="{name}">{box}'
-                f'<a href="{page}">{picture}<span class="title">{name}</span></a></li>\n'
+                f'<a href="{page}">{picture}{title}</a>{actions}</li>\n'
             )
         else:
             written = (
                 f'<tr data-name="{name}"><td class="pick">{box}</td>'
                 f'<td class="name"><a href="{page}">{picture}'
-                f'<span><span class="title">{name}</span>{self._rest(member, kind)}</tr>\n'
+                f"<span>{title}{self._rest(member, kind)}"
+                f'<td class="do">{actions}</td></tr>\n'
             )
         return Markup(written)  # noqa: S704 - all that comes from the pod is escaped above
 

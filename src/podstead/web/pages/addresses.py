@@ -48,6 +48,7 @@ RENAME: Final = f"{PREFIX}/rename"
 MOVE: Final = f"{PREFIX}/move"
 COPY: Final = f"{PREFIX}/copy"
 DELETE: Final = f"{PREFIX}/delete"
+ACTIONS: Final = f"{PREFIX}/actions"
 ZIP: Final = f"{PREFIX}/zip"
 LANGUAGE: Final = f"{PREFIX}/language"
 COMPONENTS: Final = f"{PREFIX}/components"
@@ -96,6 +97,11 @@ def copy_url(path: ResourcePath) -> str:
 def delete_url(path: ResourcePath) -> str:
     """The question before a resource, or selected members of a container, are deleted."""
     return DELETE + path
+
+
+def actions_url(path: ResourcePath) -> str:
+    """The page that lists what can be done with a resource."""
+    return ACTIONS + path
 
 
 def zip_url(path: ResourcePath) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -37,6 +38,9 @@ _TYPES: Final = {
 _FOR_GOOD: Final = (b"cache-control", b"public, max-age=31536000, immutable")
 _VARY: Final = b"Accept-Encoding"
 _HASH_CHARACTERS: Final = 12
+_LEFT_OUT: Final = re.compile(
+    rb"^(?:\s*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)\n)+|^[ \t]+", re.DOTALL | re.MULTILINE
+)
 
 
 @cache
@@ -47,7 +51,14 @@ def load_assets() -> Mapping[str, bytes]:
     folders = (package / "static", package / "templates" / "idp", *_folders_of_features().values())
     every = (each for folder in folders for each in folder.iterdir())
     kept = [each for each in every if each.name.rpartition(".")[2] in _TYPES]
-    return {each.name: each.read_bytes() for each in sorted(kept, key=lambda each: each.name)}
+    return {each.name: _sent(each) for each in sorted(kept, key=lambda each: each.name)}
+
+
+def _sent(file: Traversable) -> bytes:
+    """What browsers get of a file: a script without indentation, and without the comments that
+    stand on lines of their own, which are a third of it. Scripts have no text of several lines."""
+    content = file.read_bytes()
+    return _LEFT_OUT.sub(b"", content) if file.name.endswith(".js") else content
 
 
 @cache

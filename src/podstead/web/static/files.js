@@ -3,7 +3,7 @@
 import { showLocalTimes } from "./pods.js";
 
 /** The list of a container, which works without this script, too. */
-class MemberList {
+export class MemberList {
   /** @param {HTMLElement} element */
   constructor(element) {
     this.element = element;
@@ -12,6 +12,8 @@ class MemberList {
     this.last = null;
     this.loading = false;
     this.request = 0;
+    /** The name of the row that gets the focus as soon as it is in the list. */
+    this.goal = "";
   }
 
   start() {
@@ -19,6 +21,7 @@ class MemberList {
     this.startFilter();
     this.startSelection();
     this.startLive();
+    void this.startPlace();
   }
 
   /** @returns {HTMLInputElement[]} */
@@ -91,6 +94,7 @@ class MemberList {
 
   /** Show the list as it is now; what is selected, focused and scrolled to stays. */
   async refresh() {
+    if (this.element.querySelector("[data-typing]")) return; // comes back afterwards
     const request = ++this.request;
     const response = await fetchPage(location.href);
     if (!response.ok || request !== this.request) return;
@@ -106,13 +110,20 @@ class MemberList {
       count.textContent = freshCount.textContent;
     }
     for (const box of this.boxes()) box.checked = chosen.has(box.value);
-    if (focused) this.row(focused)?.querySelector("a")?.focus({ preventScroll: true });
+    const goal = this.goal ? this.row(this.goal)?.querySelector("a") : null;
+    if (goal) {
+      this.goal = "";
+      goal.focus();
+    } else if (focused) this.row(focused)?.querySelector("a")?.focus({ preventScroll: true });
     showLocalTimes();
     this.showCount();
     this.watchEnd();
   }
 
-  /** @param {string} name */
+  /**
+   * @param {string} name
+   * @returns {HTMLElement | null}
+   */
   row(name) {
     return this.element.querySelector(`[data-name="${CSS.escape(name)}"]`);
   }
@@ -152,8 +163,8 @@ class MemberList {
       this.choose(() => true);
     } else if (event.key === "Escape") {
       this.choose(() => false);
-    } else if (row && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
-      const next = event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling;
+    } else if (row && this.step(event.key) && !event.altKey) {
+      const next = this.next(row, this.step(event.key));
       const isBox = event.target instanceof HTMLInputElement;
       const goal = next?.querySelector(isBox ? "input[name=name]" : "a");
       if (goal instanceof HTMLElement) {
@@ -167,10 +178,31 @@ class MemberList {
           this.showCount();
         }
       }
-    } else if (row && event.key === " " && event.target instanceof HTMLAnchorElement) {
-      event.preventDefault();
-      row.querySelector("input")?.click();
     }
+  }
+
+  /** How many rows further a key leads; 0 for other keys. @param {string} key */
+  step(key) {
+    const isGrid = this.isGrid();
+    if (isGrid && key.startsWith("Arrow")) {
+      const tiles = [...this.element.querySelectorAll("li.tile")];
+      const top = /** @type {HTMLElement | undefined} */ (tiles[0])?.offsetTop;
+      const below = tiles.findIndex((tile) => /** @type {HTMLElement} */ (tile).offsetTop !== top);
+      const columns = below < 0 ? tiles.length : below;
+      return { ArrowDown: columns, ArrowUp: -columns, ArrowRight: 1, ArrowLeft: -1 }[key] ?? 0;
+    }
+    return { ArrowDown: 1, ArrowUp: -1 }[key] ?? 0;
+  }
+
+  /**
+   * The row so many rows further, if there is one.
+   * @param {Element} row
+   * @param {number} step
+   * @returns {HTMLElement | undefined}
+   */
+  next(row, step) {
+    const rows = /** @type {HTMLElement[]} */ ([...this.element.querySelectorAll("[data-name]")]);
+    return rows[rows.indexOf(/** @type {HTMLElement} */ (row)) + step];
   }
 
   /** @param {(box: HTMLInputElement) => boolean} chosen */
@@ -203,12 +235,30 @@ class MemberList {
   async refreshKeepingLength() {
     const length = this.boxes().length;
     await this.refresh();
-    const observer = new IntersectionObserver(() => undefined);
-    while (this.boxes().length < length && this.element.querySelector(".more a")) {
-      const before = this.boxes().length;
-      await this.loadMore(observer);
-      if (this.boxes().length === before) break;
-    }
+    await this.loadUpTo(length);
+  }
+
+  /** Load rows until there are so many, or all. @param {number} length */
+  async loadUpTo(length) {
+    while (this.boxes().length < length && (await this.loadAnother()));
+  }
+
+  /** Load one more part of the list; whether there was one. */
+  async loadAnother() {
+    const before = this.boxes().length;
+    await this.loadMore(new IntersectionObserver(() => undefined));
+    return this.boxes().length > before;
+  }
+
+  /** Whoever comes back finds the list as long as it was, and at the same place. */
+  async startPlace() {
+    addEventListener("pagehide", () => {
+      history.replaceState({ rows: this.boxes().length, top: scrollY }, "");
+    });
+    const { rows, top } = /** @type {{ rows?: number, top?: number }} */ (history.state ?? {});
+    if (!rows || rows <= this.boxes().length) return;
+    await this.loadUpTo(rows);
+    scrollTo({ top, behavior: "instant" });
   }
 }
 
@@ -294,7 +344,7 @@ function startDocument() {
 }
 
 /** @param {KeyboardEvent} event */
-function isTyping(event) {
+export function isTyping(event) {
   return event.target instanceof Element && event.target.closest("input, textarea, select") !== null;
 }
 
@@ -358,7 +408,9 @@ function startEditor() {
 }
 
 const members = document.getElementById("members");
-if (members) new MemberList(members).start();
+/** The list of the page, if it is about a container. */
+export const list = members && new MemberList(members);
+list?.start();
 startCopyButtons();
 startEditor();
 startDocument();

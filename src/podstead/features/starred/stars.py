@@ -1,0 +1,72 @@
+"""The record of what a person has starred, and how it follows what is moved.
+
+Only people with a pod here can star anything, since anyone can sign in with any number of
+identities of other providers. The record belongs to their first pod and goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from podstead.core.identifiers import ResourcePath, is_container, storage_root
+from podstead.resources.planning import ContainerHook
+from podstead.storage.record_store import Changes, RecordKind, RecordStore
+from podstead.storage.records import PodRecord
+
+MAX_STARRED: Final = 500
+
+
+class Stars(msgspec.Struct, frozen=True):
+    """What the owner of the pod whose root is the key has starred, the newest last."""
+
+    paths: tuple[str, ...]
+
+
+STARS: Final = RecordKind("starred", Stars)
+
+
+class StarsFollow(ContainerHook):
+    """Lets the stars of the owner of a pod follow what is moved in it, and the pod when it is
+    renamed. Those of other people are lost then."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
+
+    async def of_move(
+        self,
+        source: ResourcePath,
+        destination: ResourcePath,
+        containers: Sequence[ResourcePath],
+    ) -> Changes[None]:
+        del containers
+        pod = storage_root(source)
+        stored = None if pod is None else await self._records.read(STARS, pod)
+        if stored is None:
+            return Changes(None)
+        paths = tuple(_moved(each, source, destination) for each in stored.value.paths)
+        if paths == stored.value.paths:
+            return Changes(None)
+        return Changes(None, [STARS.replace(stored, Stars(paths))], [stored.unchanged])
+
+    async def of_renaming(
+        self,
+        pod: PodRecord,
+        after: PodRecord,
+        renamed: Callable[[ResourcePath], ResourcePath],
+    ) -> Changes[None]:
+        stored = await self._records.read(STARS, pod.root)
+        if stored is None:
+            return Changes(None)
+        paths = (ResourcePath(each) for each in stored.value.paths)
+        stars = Stars(tuple(renamed(each) if each.startswith(pod.root) else each for each in paths))
+        dropped = [] if after.root == pod.root else [STARS.drop(pod.root)]
+        put = STARS.put(after.root, stars, owner=after.root)
+        return Changes(None, [*dropped, put], [stored.unchanged])
+
+
+def _moved(path: str, source: ResourcePath, destination: ResourcePath) -> str:
+    is_there = path == source or (is_container(source) and path.startswith(source))
+    return destination + path[len(source) :] if is_there else path

@@ -1,0 +1,345 @@
+"""What is done with one row of the list of files: its menu, its new name, deleting it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.support.browser_people import (
+    AT_BOTH_WIDTHS,
+    IN_EVERY_WINDOW,
+    WITHOUT_SCRIPTS,
+    violations,
+)
+from tests.support.client import Client, Pod, create_pod
+from tests.support.server import ServerProcess, server_fixture
+
+pytestmark = pytest.mark.needs("chromium")
+
+MAX_COLD_BYTES = 40_000
+MAX_SCRIPT_BYTES = 60_000
+
+server = server_fixture()
+
+
+@pytest.fixture
+def pod(server: ServerProcess) -> Pod:
+    return create_pod(server)
+
+
+@pytest.fixture
+def owner(pod: Pod) -> Iterator[Client]:
+    with pod.owner() as owner:
+        for name in ("a.txt", "b.txt", "c.txt", "inner/d.txt"):
+            assert owner.put(f"{pod.root}files/{name}", name).status == 201
+        yield owner
+
+
+@pytest.fixture
+def files(page: Page, pod: Pod, owner: Client) -> Page:
+    """The page about a folder with three documents and a folder."""
+    sign_in(page, pod)
+    return page
+
+
+def sign_in(page: Page, pod: Pod) -> None:
+    """Sign in, and go to the folder."""
+    page.goto(f"{pod.server.base_url}/.pages/sign-in?next=/.pages/files{pod.root}files/")
+    page.get_by_label("Token").fill(pod.token)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"**/.pages/files{pod.root}files/")
+
+
+def row(page: Page, name: str) -> Locator:
+    return page.locator(f'[data-name="{name}"]')
+
+
+def names(page: Page) -> list[str]:
+    return page.locator("#members .title").all_text_contents()
+
+
+@IN_EVERY_WINDOW
+def test_the_menu_of_a_row_leads_to_what_can_be_done_with_it(files: Page, pod: Pod) -> None:
+    files.get_by_role("button", name="Actions for a.txt").click()
+    has_menu = files.locator("#row-menu:popover-open").count() == 1
+    role: Literal["menuitem", "link"] = "menuitem" if has_menu else "link"
+    main = files.locator("main")
+    for item in ("Details", "Download", "Share", "Rename", "Move", "Copy", "Versions", "Delete"):
+        expect(main.get_by_role(role, name=item, exact=True)).to_be_visible()
+    main.get_by_role(role, name="Move", exact=True).click()
+    files.wait_for_url(f"**/.pages/move{pod.root}files/a.txt")
+
+
+@WITHOUT_SCRIPTS
+def test_a_folder_has_its_own_actions_without_scripts(files: Page, pod: Pod) -> None:
+    files.get_by_role("button", name="Actions for inner").click()
+    main = files.locator("main")
+    expect(main.get_by_role("link", name="Versions")).to_have_count(0)
+    main.get_by_role("link", name="Open", exact=True).click()
+    files.wait_for_url(f"**/.pages/files{pod.root}files/inner/")
+
+
+@AT_BOTH_WIDTHS
+def test_the_menu_is_worked_by_keys(files: Page) -> None:
+    link = row(files, "b.txt").get_by_role("link")
+    link.focus()
+    files.keyboard.press("Shift+F10")
+    menu = files.get_by_role("menu")
+    expect(menu).to_be_visible()
+    expect(files.get_by_role("menuitem", name="Quick look")).to_be_focused()
+    files.keyboard.press("ArrowUp")
+    expect(files.get_by_role("menuitem", name="Delete")).to_be_focused()
+    files.keyboard.press("m")
+    expect(files.get_by_role("menuitem", name="Move")).to_be_focused()
+    files.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(row(files, "b.txt").get_by_role("button")).to_be_focused()
+    row(files, "a.txt").click(button="right")
+    expect(menu).to_be_visible()
+    files.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(row(files, "a.txt").get_by_role("link")).to_be_focused()
+    files.keyboard.press("ArrowDown")
+    expect(link).to_be_focused()
+
+
+@AT_BOTH_WIDTHS
+def test_a_row_is_renamed_in_its_place(files: Page, pod: Pod, owner: Client) -> None:
+    row(files, "a.txt").get_by_role("link").focus()
+    files.keyboard.press("F2")
+    field = files.get_by_label("New name")
+    expect(field).to_be_focused()
+    files.keyboard.type("never")
+    files.keyboard.press("Escape")
+    expect(field).to_have_count(0)
+    expect(row(files, "a.txt").get_by_role("link")).to_be_focused()
+    files.keyboard.press("F2")
+    files.keyboard.type("zebra")  # the ending is not selected
+    files.keyboard.press("Enter")
+    expect(row(files, "zebra.txt").get_by_role("link")).to_be_focused()
+    expect(files.locator("#said")).to_have_text("It is now called zebra.txt.")
+    assert names(files) == ["inner", "b.txt", "c.txt", "zebra.txt"]
+    assert owner.get(f"{pod.root}files/zebra.txt").text == "a.txt"
+    assert owner.get(f"{pod.root}files/a.txt").status == 404
+
+
+@AT_BOTH_WIDTHS
+def test_a_name_that_is_taken_is_not_taken_again(files: Page, pod: Pod, owner: Client) -> None:
+    files.get_by_role("button", name="Actions for a.txt").click()
+    files.get_by_role("menuitem", name="Rename").click()
+    files.get_by_label("New name").fill("b.txt")
+    files.keyboard.press("Enter")
+    expect(files.locator("#said")).to_have_text("There is already something with this name.")
+    expect(files.get_by_label("New name")).to_be_focused()
+    files.keyboard.press("Escape")
+    assert owner.get(f"{pod.root}files/b.txt").text == "b.txt"
+    assert owner.get(f"{pod.root}files/a.txt").text == "a.txt"
+
+
+@AT_BOTH_WIDTHS
+def test_what_the_delete_key_deletes_comes_back(files: Page, pod: Pod, owner: Client) -> None:
+    row(files, "b.txt").get_by_role("link").focus()
+    files.keyboard.press("Delete")
+    expect(row(files, "b.txt")).to_have_count(0)
+    expect(row(files, "c.txt").get_by_role("link")).to_be_focused()
+    assert owner.get(f"{pod.root}files/b.txt").status == 404
+    files.get_by_role("button", name="Undo").click()
+    expect(row(files, "b.txt").get_by_role("link")).to_be_focused()
+    assert owner.get(f"{pod.root}files/b.txt").text == "b.txt"
+
+
+@IN_EVERY_WINDOW
+def test_a_star_is_given_by_the_menu(files: Page, pod: Pod) -> None:
+    folder = files.url
+    button = files.get_by_role("button", name="Actions for b.txt")
+    button.click()
+    files.locator("main [data-do=star]", has_text="Star").locator("visible=true").click()
+    expect(row(files, "b.txt").get_by_label("Starred")).to_be_visible()
+    expect(row(files, "a.txt").get_by_label("Starred")).to_have_count(0)
+    files.goto(f"{pod.server.base_url}/.pages/")
+    files.get_by_role("region", name="Starred").get_by_role("link", name="b.txt").click()
+    files.wait_for_url(f"**/.pages/files{pod.root}files/b.txt")
+    files.goto(folder)
+    button.click()
+    files.locator("main [data-do=star]", has_text="Remove star").click()
+    expect(row(files, "b.txt")).to_be_visible()
+    expect(row(files, "b.txt").get_by_label("Starred")).to_have_count(0)
+
+
+def test_a_folder_is_deleted_only_after_a_question(files: Page, pod: Pod, owner: Client) -> None:
+    row(files, "inner").get_by_role("link").focus()
+    files.keyboard.press("Delete")
+    files.wait_for_url(f"**/.pages/delete{pod.root}files/inner/")
+    assert owner.get(f"{pod.root}files/inner/d.txt").status == 200
+
+
+@AT_BOTH_WIDTHS
+def test_quick_look_shows_one_document_after_the_other(
+    files: Page, pod: Pod, owner: Client
+) -> None:
+    picture = io.BytesIO()
+    Image.new("RGB", (900, 600), "teal").save(picture, "PNG")
+    for name, content, kind in (
+        ("d.png", picture.getvalue(), "image/png"),
+        ("e.ttl", '<#a> <http://xmlns.com/foaf/0.1/name> "Ada Lovelace" .', "text/turtle"),
+        ("f.pdf", b"%PDF-1.4\n", "application/pdf"),
+        ("g.mp4", b"x", "video/mp4"),
+    ):
+        assert owner.put(f"{pod.root}files/{name}", content, kind).status == 201
+    files.reload()
+    row(files, "b.txt").get_by_role("link").focus()
+    files.keyboard.press("Space")
+    look = files.get_by_role("dialog")
+    expect(look.get_by_role("heading", name="b.txt")).to_be_focused()
+    expect(look.locator("pre")).to_have_text("b.txt")
+    files.keyboard.press("ArrowRight")
+    expect(look.locator("pre")).to_have_text("c.txt")
+    files.keyboard.press("ArrowRight")
+    expect(look.get_by_role("img", name="d.png")).to_have_js_property("naturalWidth", 900)
+    files.keyboard.press("ArrowRight")
+    expect(look.get_by_text("Ada Lovelace").first).to_be_visible()
+    look.get_by_role("button", name="Next").click()
+    expect(look.locator("iframe")).to_be_visible()
+    look.get_by_role("button", name="Next").click()
+    expect(look.locator("video")).to_have_attribute("preload", "metadata")
+    expect(look.get_by_role("button", name="Next")).to_be_disabled()
+    expect(look.get_by_role("button", name="Previous")).to_be_enabled()
+    files.keyboard.press("Escape")
+    expect(look).to_be_hidden()
+    expect(row(files, "g.mp4").get_by_role("link")).to_be_focused()
+    row(files, "a.txt").locator(".picture").click()
+    expect(look.locator("pre")).to_have_text("a.txt")
+    expect(look.get_by_role("button", name="Previous")).to_be_disabled()
+    look.get_by_role("button", name="Close").click()
+    files.get_by_role("button", name="Actions for c.txt").click()
+    files.get_by_role("menuitem", name="Quick look").click()
+    expect(look.locator("pre")).to_have_text("c.txt")
+    look.get_by_role("link", name="Details").click()
+    files.wait_for_url(f"**/.pages/files{pod.root}files/c.txt")
+
+
+def test_a_finger_turns_to_the_next_document(chromium: Browser, pod: Pod, owner: Client) -> None:
+    assert owner.get(f"{pod.root}files/a.txt").status == 200
+    context = chromium.new_context(viewport={"width": 360, "height": 740}, has_touch=True)
+    page = context.new_page()
+    sign_in(page, pod)
+    row(page, "a.txt").locator(".picture").tap()
+    look = page.get_by_role("dialog")
+    expect(look.locator("pre")).to_have_text("a.txt")
+    session = context.new_cdp_session(page)
+    for kind, x in (("touchStart", 300), ("touchMove", 200), ("touchMove", 80), ("touchEnd", None)):
+        points = [] if x is None else [{"x": x, "y": 400}]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    expect(look.locator("pre")).to_have_text("b.txt")
+    context.close()
+
+
+@pytest.mark.parametrize("selected", [1, 2])
+def test_rows_are_dragged_into_a_folder_and_back_to_the_one_above(
+    files: Page, pod: Pod, owner: Client, selected: int
+) -> None:
+    moved = ["a.txt", "b.txt"][:selected]
+    for name in moved if selected > 1 else ():
+        files.get_by_label(f"Select {name}").check()
+    drag(files, row(files, "b.txt" if selected > 1 else "a.txt"), row(files, "inner"))
+    for name in moved:
+        expect(row(files, name)).to_have_count(0)
+        assert owner.get(f"{pod.root}files/inner/{name}").text == name
+    expect(files.locator("#said")).to_contain_text("moved here")
+    files.goto(f"{files.url}inner/")
+    drag(files, row(files, "a.txt"), files.locator(".crumbs").get_by_role("link", name="files"))
+    expect(row(files, "a.txt")).to_have_count(0)
+    assert owner.get(f"{pod.root}files/a.txt").text == "a.txt"
+
+
+def drag(page: Page, what: Locator, to: Locator) -> None:
+    """Drag by the mouse, as a hand does: not at once."""
+    what.locator(".title").hover()
+    page.mouse.down()
+    box = to.bounding_box()
+    assert box is not None
+    x, y = box["x"] + min(box["width"] / 2, 60), box["y"] + box["height"] / 2
+    page.mouse.move(x, y, steps=8)
+    expect(page.locator(".drop-here")).to_have_count(1)
+    page.mouse.up()
+
+
+def test_nothing_is_moved_by_what_ends_elsewhere(files: Page, pod: Pod, owner: Client) -> None:
+    row(files, "a.txt").locator(".title").hover()
+    files.mouse.down()
+    files.locator("#filter").hover()
+    expect(files.locator(".dragged")).to_have_text("a.txt")
+    files.mouse.up()
+    expect(files.locator(".dragged")).to_have_count(0)
+    drag_begins_at = row(files, "b.txt").locator(".title")
+    drag_begins_at.hover()
+    files.mouse.down()
+    row(files, "inner").locator(".title").hover()
+    expect(files.locator(".drop-here")).to_have_count(1)
+    files.keyboard.press("Escape")
+    expect(files.locator(".drop-here")).to_have_count(0)
+    files.mouse.up()
+    assert owner.get(f"{pod.root}files/a.txt").status == 200
+    assert owner.get(f"{pod.root}files/b.txt").status == 200
+
+
+def test_whoever_comes_back_to_a_long_list_finds_the_place(
+    files: Page, pod: Pod, owner: Client
+) -> None:
+    for number in range(420):
+        assert owner.put(f"{pod.root}long/{number}.txt", "x").status == 201
+    files.goto(f"{pod.server.base_url}/.pages/files{pod.root}long/")
+    for count in (400, 420):
+        files.locator("#members .more").scroll_into_view_if_needed()
+        expect(files.locator("#members [data-name]")).to_have_count(count)
+    link = row(files, "410.txt").get_by_role("link")
+    link.scroll_into_view_if_needed()
+    link.click()
+    files.wait_for_url(f"**/.pages/files{pod.root}long/410.txt")
+    files.go_back()
+    expect(row(files, "410.txt").get_by_role("link")).to_be_in_viewport()
+
+
+def test_the_list_its_open_menu_and_a_name_that_is_typed_are_accessible(
+    files: Page, axe: str
+) -> None:
+    files.get_by_role("button", name="Actions for a.txt").click()
+    found = {"menu": violations(files, axe)}
+    files.get_by_role("menuitem", name="Rename").click()
+    found["field"] = violations(files, axe)
+    files.keyboard.press("Escape")
+    row(files, "a.txt").locator(".picture").click()
+    expect(files.get_by_role("dialog").locator("pre")).to_have_text("a.txt")
+    found["look"] = violations(files, axe)
+    files.goto(f"{files.url}?view=grid")
+    files.get_by_role("button", name="Actions for inner").click()
+    found["grid"] = violations(files, axe)
+    files.goto(files.url.replace("/files/", "/actions/", 1).partition("?")[0] + "a.txt")
+    found["page"] = violations(files, axe)
+    assert {name: each for name, each in found.items() if each} == {}
+
+
+def test_a_folder_of_thirty_one_is_light_when_it_is_opened_first(
+    files: Page, pod: Pod, owner: Client
+) -> None:
+    for number in range(27):
+        assert owner.put(f"{pod.root}files/{number}.txt", "x").status == 201
+    files.evaluate("performance.clearResourceTimings()")
+    session = files.context.new_cdp_session(files)
+    session.send("Network.clearBrowserCache")
+    files.reload(wait_until="load")
+    assert len(names(files)) == 31
+    loaded = files.evaluate(  # the page, its styles and scripts; not what a change made it ask for
+        """["navigation", "resource"].flatMap(type => performance.getEntriesByType(type))
+        .filter(({initiatorType}) => ["navigation", "link", "script"].includes(initiatorType))
+        .filter(({name}) => !name.endsWith(".woff2"))
+        .map(({name, transferSize, decodedBodySize}) => [name, transferSize, decodedBodySize])"""
+    )
+    scripts = sum(size for name, _, size in loaded if name.endswith(".js"))
+    assert 0 < scripts < MAX_SCRIPT_BYTES
+    assert sum(size for _, size, _ in loaded) < MAX_COLD_BYTES
