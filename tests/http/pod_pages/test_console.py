@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import secrets
 
@@ -11,6 +12,7 @@ import pytest
 from podstead.config import Settings, read_settings
 from podstead.idp.administration.audit_log import MAX_KEPT, SlowRequests
 from podstead.idp.administration.pods import PodActions
+from podstead.web import application
 from tests.support.application import Server, Start, password_of
 from tests.support.browser import FORM, Browser
 from tests.support.clock import FakeClock
@@ -35,7 +37,9 @@ PAGES = [CONSOLE, ACCOUNTS, INVITATIONS, LOG, HEALTH, SETTINGS, BOB, f"{BOB}/del
 
 
 @pytest.fixture
-async def server(start: Start) -> Server:
+async def server(start: Start, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """One that takes no request for a slow one, however busy the machine is."""
+    monkeypatch.setattr(application, "SLOW_REQUEST_S", math.inf)
     return await start(idp=True)
 
 
