@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import urllib.parse
 from dataclasses import replace
 
 import pytest
@@ -57,6 +58,36 @@ async def test_the_welcome_keeps_a_way_back_in_and_leads_to_the_files(browser: B
     page = await browser.get("/.pages/welcome")
     assert 'href="/.pages/files/carol/"' in page.text
     assert (await browser.get("/.pages/files/carol/")).status == 200
+
+
+async def test_who_wanted_to_see_a_page_is_led_to_it_from_the_welcome(browser: Browser) -> None:
+    wanted = "/.pages/files/alice/photos/?view=grid&sort=-changed"
+    page = await browser.get(wanted)
+    [link] = re.findall(r'href="(/idp/register\?[^"]*)"', page.text)
+    page = await browser.send(
+        await browser.get(html.unescape(link)),
+        "/idp/register",
+        **GOOD | {"confirmPassword": "other"},
+    )
+    assert page.status == 400, "and the page is remembered when the form is shown again"
+    page = await browser.send(page, "/idp/register", **GOOD)
+    assert page.path == "/.pages/welcome"
+    assert f'href="{html.escape(wanted)}"' in page.text
+    page = await browser.send(page, "/idp/account/two-factor/recovery-codes")
+    [link] = re.findall(r'href="(/.pages/welcome[^"]*)"', page.text)
+    page = await browser.get(html.unescape(link))
+    assert f'href="{html.escape(wanted)}"' in page.text, "after a step, too"
+
+
+async def test_the_welcome_leads_to_pages_of_this_server_only(browser: Browser) -> None:
+    page = await browser.get("/idp/register?next=https://evil.example/")
+    page = await browser.send(page, "/idp/register", **GOOD)
+    assert page.url.endswith("/.pages/welcome")
+    for address in ("https://evil.example/", "//evil.example/.pages/", "javascript:alert(1)"):
+        page = await browser.get(f"/.pages/welcome?next={urllib.parse.quote(address, safe='')}")
+        assert page.status == 200
+        assert "wanted to see" not in page.text
+        assert "evil.example" not in page.text.partition("<footer")[0]
 
 
 async def test_a_person_sent_by_an_application_returns_to_it(browser: Browser, app: App) -> None:

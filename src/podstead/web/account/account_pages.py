@@ -375,6 +375,7 @@ class OwnAccountPages:
             "account/welcome.html",
             recoveries=recoveries,
             steps=await self.first_steps.of(page),
+            wanted=page.back,
             **facts,
         )
 

@@ -144,6 +144,11 @@ def sign_in_url(afterwards: str) -> str:
     return f"{SIGN_IN}?next={quote(afterwards, safe='/')}"
 
 
+def with_next(address: str, afterwards: str | None) -> str:
+    """An address without a query, which leads to ``afterwards`` if there is such a page."""
+    return address if afterwards is None else f"{address}?next={quote(afterwards, safe='/')}"
+
+
 def other_ways_url(afterwards: str | None) -> str:
     """The ways to sign in without an account, where the page for signing in is its form."""
     asked = f"{SIGN_IN}?ways=all"
@@ -152,7 +157,7 @@ def other_ways_url(afterwards: str | None) -> str:
 
 def login_url(afterwards: str | None) -> str:
     """The form for signing in to an account, which leads to ``afterwards``."""
-    return LOGIN if afterwards is None else f"{LOGIN}?next={quote(afterwards, safe='/')}"
+    return with_next(LOGIN, afterwards)
 
 
 AGAIN: Final[dict[str, str]] = {
@@ -182,7 +187,7 @@ def new_terms_url(afterwards: str) -> str:
 
 def elsewhere_url(afterwards: str | None) -> str:
     """The page for signing in with an identity of another server."""
-    return ELSEWHERE if afterwards is None else f"{ELSEWHERE}?next={quote(afterwards, safe='/')}"
+    return with_next(ELSEWHERE, afterwards)
 
 
 def target_of(request: Request) -> ResourcePath:

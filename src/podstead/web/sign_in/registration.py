@@ -29,7 +29,15 @@ from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, PasswordsDiffer, only, read_query, read_submission
-from podstead.web.pages.addresses import ACCOUNT, NEW_TERMS, WELCOME, local_address, new_terms_url
+from podstead.web.pages.addresses import (
+    ACCOUNT,
+    FILES,
+    NEW_TERMS,
+    WELCOME,
+    local_address,
+    new_terms_url,
+    with_next,
+)
 from podstead.web.pages.guard import Rule
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
@@ -168,7 +176,7 @@ class RegistrationPages:
         uid = "" if pending is None else pending.uid
         path = f"{INTERACTION_PATH}/{uid}" if uid else ACCOUNT
         if not uid and page.wants_page:
-            path = WELCOME
+            path = with_next(WELCOME, None if page.back == f"{FILES}/" else page.back)
         cookies: Sequence[HeaderField] = ()
         try:
             await self.sign_in.check_second_factor(
@@ -229,6 +237,7 @@ class RegistrationPages:
             consents=pending is not None and signing_in_consents(pending.interaction),
             permissions=() if pending is None else permissions(pending.interaction.request.scopes),
             uid=None if pending is None else pending.uid,
+            afterwards=page.back,
             part=self.part,
             by_invitation=self.site.registration.by_invitation,
             invitation=sent.text("invitation") or invitation,
