@@ -128,10 +128,12 @@ async def test_a_contact_is_shown_and_edited_and_the_address_book_follows(
     assert 'href="mailto:carla@example.org"' in page.text
     assert 'href="tel:+491234"' in page.text
     form = await alice.get(f"{CARLA}&do=edit")
-    page = await alice.send(form, CARLA, name="Carla Dias", note="Met\r\nin Rome", change="save")
+    typed = {"name": "Carla Dias", "note": "Met\r\nin Rome", "birthday": "1955-05-12"}
+    page = await alice.send(form, CARLA, change="save", **typed)
     assert page.status == 200
     assert "“Carla Dias” was saved." in page.text
     assert "Met\nin Rome" in page.text
+    assert "May 12, 1955" in page.text
     stored = oracle.read(
         (await server.alice.get("/alice/Contacts/Person/1/index.ttl")).text, TURTLE
     )
@@ -201,6 +203,8 @@ async def test_new_things_get_a_place_that_applications_find(
 async def test_malformed_values_are_refused_by_field(alice: Browser) -> None:
     for view, typed, said in (
         ("contacts", {"name": "A", "email": "nobody"}, "This is not an e-mail address."),
+        ("contacts", {"name": "A", "email": "a[@b"}, "This is not an e-mail address."),
+        ("bookmarks", {"name": "A", "link": "https://x.example/[a]"}, "not the address of a web"),
         ("contacts", {"name": ""}, "This is needed."),
         ("bookmarks", {"name": "A", "link": "javascript:alert(1)"}, "not the address of a web"),
         ("calendar", {"name": "A", "start": "2099-02-31"}, "This is not a day"),

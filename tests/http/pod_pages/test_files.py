@@ -330,7 +330,9 @@ async def test_a_new_contact_and_a_new_bookmark(server: Server, alice: Browser) 
             {"name": "x", "address": "https://x.example/> <#p> <#o> ."},
             "not the address",
         ),
+        ("bookmark", {"name": "x", "address": "https://x.example/[a]"}, "not the address"),
         ("contact", {"name": "x", "email": "a@b> <c"}, "not an e-mail address"),
+        ("contact", {"name": "x", "email": "a[@b"}, "not an e-mail address"),
         ("contact", {"name": "x", "telephone": "1;phone-context=x"}, "not a telephone number"),
     ],
 )

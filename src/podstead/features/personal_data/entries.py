@@ -43,7 +43,6 @@ _MOMENT: Final = re.compile(
     r"(Z|[+-]\d{2}:?\d{2})?",
     re.ASCII,
 )
-_NOT_IN_IRIS: Final = re.compile(r"[\x00-\x20<>\"{}|\\^`]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,11 +333,6 @@ def _moment_term(typed: str, old: Object | None) -> Literal:
     known = None if old is None else read_moment(old.value)
     zone = known.zone if known is not None else ""
     return Literal(f"{typed}:00{zone}", datatype=Iri(vocab.XSD_DATE_TIME))
-
-
-def is_usable_iri(text: str) -> bool:
-    """Whether a text can stand in an IRI."""
-    return not _NOT_IN_IRIS.search(text)
 
 
 def new_entry(kind: KindOfEntry, iri: str, wanted: Mapping[str, Sequence[str]]) -> Graph:

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import Final
 from urllib.parse import quote, urlencode
 
 from podstead.app.services import Services
-from podstead.core.date_times import day_of, read_day
+from podstead.core.date_times import DAY_MS, day_of, read_day
 from podstead.core.errors import (
     AccessDenied,
     BadRequest,
@@ -25,7 +26,6 @@ from podstead.features.personal_data.entries import (
     MAX_VALUE_CHARACTERS,
     Moment,
     PersonalEntry,
-    is_usable_iri,
     read_moment,
     shown_in_form,
 )
@@ -48,7 +48,7 @@ from podstead.storage.records import Metadata
 from podstead.wac.modes import Mode
 from podstead.web.codes import WebCodes
 from podstead.web.files.documents import DocumentOffer, DocumentOffers, ShownDocument
-from podstead.web.files.editing import MAIL_ADDRESS, TELEPHONE_NUMBER, WEB_ADDRESS
+from podstead.web.files.editing import MAIL_ADDRESS, TELEPHONE_NUMBER, WEB_ADDRESS, is_iri
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import PREFIX, files_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
@@ -69,6 +69,7 @@ MAX_FORM_BYTES: Final = 1024 * 1024
 _MAX_LINE_CHARACTERS: Final = 2_000
 _KEY_BYTES: Final = 8
 _MONTHS_A_YEAR: Final = 12
+_EPOCH: Final = date(1970, 1, 1)
 
 add_notices(
     Tone.DONE,
@@ -532,10 +533,7 @@ def _times(entry: PersonalEntry) -> str:
 
 
 def _day_text(day: str) -> str:
-    try:
-        return date_text(read_day(day))
-    except ValueError:  # before 1970
-        return day
+    return date_text((date.fromisoformat(day) - _EPOCH).days * DAY_MS)
 
 
 def _month_text(month: str) -> str:
@@ -665,13 +663,13 @@ def _line(typed: str, of: Field) -> str:
         if moment is None or (of.form is Form.DAY and moment.time):
             raise BadRequest(_("This is not a day, or not a time."))
         return moment.text
-    if of.form is Form.MAIL and not MAIL_ADDRESS.fullmatch(typed):
+    if of.form is Form.MAIL and not (MAIL_ADDRESS.fullmatch(typed) and is_iri(f"mailto:{typed}")):
         raise BadRequest(_("This is not an e-mail address."))
     if of.form is Form.TELEPHONE:
         if not TELEPHONE_NUMBER.fullmatch(typed):
             raise BadRequest(_("This is not a telephone number."))
         return "".join(each for each in typed if each not in "() .")
-    if of.form is Form.LINK and not (WEB_ADDRESS.fullmatch(typed) and is_usable_iri(typed)):
+    if of.form is Form.LINK and not (WEB_ADDRESS.fullmatch(typed) and is_iri(typed)):
         raise BadRequest(_("This is not the address of a web page."))
     return typed
 

@@ -72,6 +72,15 @@ class _Form:
     """Whether the person goes on by writing the content."""
 
 
+def is_iri(text: str) -> bool:
+    """Whether a typed address can stand in linked data."""
+    try:
+        Iri(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _nothing(_sent: FormSubmission, _url: str) -> bytes:
     return b""
 
@@ -84,7 +93,7 @@ def _contact(sent: FormSubmission, url: str) -> bytes:
     ]
     mail, telephone = sent.text("email").strip(), sent.text("telephone").strip()
     note = sent.text("note").strip()
-    if mail and not MAIL_ADDRESS.fullmatch(mail):
+    if mail and not (MAIL_ADDRESS.fullmatch(mail) and is_iri(f"mailto:{mail}")):
         raise _Mistake("email", _("This is not an e-mail address."))
     if telephone and not TELEPHONE_NUMBER.fullmatch(telephone):
         raise _Mistake("telephone", _("This is not a telephone number."))
@@ -106,7 +115,7 @@ def _contact(sent: FormSubmission, url: str) -> bytes:
 
 def _bookmark(sent: FormSubmission, url: str) -> bytes:
     address = sent.text("address").strip()
-    if not WEB_ADDRESS.fullmatch(address):
+    if not (WEB_ADDRESS.fullmatch(address) and is_iri(address)):
         raise _Mistake("address", _("This is not the address of a web page."))
     bookmark = Iri(f"{url}#this")
     return _turtle(
