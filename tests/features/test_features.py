@@ -41,6 +41,7 @@ ADDRESSES = {
     "history": ["/.history/trash/{pod}/"],
     "legacy_notifications": ["/.notifications"],
     "links": ["/.links/open/none"],
+    "notices": ["/.pages/notices"],
     "search": ["/.search/in/{pod}/"],
     "sparql": ["/.sparql/query/{pod}/"],
     "starred": ["/.pages/starred"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,10 @@ from podstead.web.files.search import Search
 from podstead.web.files.starred import StarredResources
 from podstead.web.files.transfer import TransferPage
 from podstead.web.files.uploads import UploadPage
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import REQUESTS, shown_name
 from podstead.web.pages.cookies import Cookies
+from podstead.web.pages.notifier import ALLOWED, REFUSED, Notifier, PersonNotice
 from podstead.web.pages.request import People, PeopleByAnySession
 from podstead.web.pages.site import Site
 from podstead.web.routes import Endpoint, Route, plain_routes
@@ -51,6 +55,26 @@ from podstead.web.sign_in.people import PeopleByExternalSession, PeopleByPodToke
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
+    from podstead.core.identifiers import ResourcePath
+    from podstead.idp.request_notices import AccessRequestMails
+
+
+@dataclass(frozen=True, slots=True)
+class RequestNews:
+    """Tells people of requests for access, by ``mails``, and of answers
+    (:class:`RequestNotices`)."""
+
+    notifier: Notifier
+    mails: AccessRequestMails | None
+
+    async def asked(self, storage: ResourcePath, *, by: str, about: ResourcePath) -> None:
+        """Requests themselves wait in the inbox of the owner, and pages say so."""
+        if self.mails is not None:
+            await self.mails.asked(storage, by=by, about=about)
+
+    async def answered(self, person: str, *, by: str, about: ResourcePath, allowed: bool) -> None:
+        kind, address = (ALLOWED, addresses.files_url(about)) if allowed else (REFUSED, REQUESTS)
+        await self.notifier.tell(person, PersonNotice(kind, address, shown_name(about), by))
 
 
 class PodPages:
@@ -109,7 +133,9 @@ class PodPages:
         provider = services.provider_here
         at_this_origin = (*routes, *(provider.pages.routes if provider else ()))
         rows = [row for each in services.features for row in each.navigation]
-        site.renderer.link_to((route.path for route in at_this_origin), rows)
+        site.renderer.link_to(
+            (route.path for route in at_this_origin), rows, bell=services.notifier.address
+        )
         return routes
 
     @cached_property
@@ -209,7 +235,10 @@ class PodPages:
             resources=services.resources,
             owners=services.owners,
             stored_answers=services.stored_answers,
-            notices=services.provider.request_notices if services.provider else None,
+            notices=RequestNews(
+                services.notifier,
+                services.provider.request_notices if services.provider else None,
+            ),
         )
 
     @cached_property
@@ -241,6 +270,7 @@ class PodPages:
             self.sharing,
             Names(self._services.base_url),
             self._notices,
+            self._services.notifier,
         )
         self.site.guard.announce(page.count)
         return page
@@ -295,6 +325,7 @@ class PodPages:
                 self._shared_lists,
                 self._requests_page.waiting,
                 self._notices,
+                services.notifier,
                 agent_names,
                 settings.issuer if settings.idp else None,
                 provider.pages.first_steps if provider else None,

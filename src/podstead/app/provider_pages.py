@@ -99,6 +99,7 @@ class ProviderPages:
             provider.sessions,
             MailQueue(provider.records),
             provider.second_step,
+            self._services.notifier,
         )
 
     @cached_property
@@ -122,6 +123,7 @@ class ProviderPages:
                 sign_in,
                 provider.audit,
                 self.forms,
+                self._services.notifier,
                 self._services.consent,
             ),
             RegistrationPages(

@@ -76,6 +76,7 @@ SHIPPED: Final = (
     "legacy_notifications",
     "links",
     "mail",
+    "notices",
     "passkeys",
     "two_factor",
     "previews",

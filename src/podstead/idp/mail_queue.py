@@ -47,6 +47,9 @@ class MailSubject(Enum):
     """A browser signed in to the account that had not done so before."""
     ACCESS_REQUEST = "access-request"
     """Somebody asks the owner of a pod for access."""
+    NOTICES = "notices"
+    """What a person was told: the ``lines`` in the person's language, how many ``more`` there are,
+    the ``link`` to all, and that to the ``choice`` of messages."""
 
 
 class MailJob(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ person."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from podstead.idp.audit import AuditEvent
@@ -36,6 +36,8 @@ class MailText:
     text: str
     html: str
     language: str
+    unsubscribe: str = ""
+    """The URL of a page where the person ends such messages."""
 
 
 def use_language(language: str) -> str:
@@ -172,6 +174,24 @@ def access_request(
             _("You get this message because you want to. Change that on the page about security.")
         ],
     )
+
+
+def notices(site: MailSite, language: str, *, name: str, facts: Mapping[str, str]) -> MailText:
+    """The message about what a person was told."""
+    language = use_language(language)
+    lines = facts.get("lines", "").split("\n")
+    more, choice = int(facts.get("more", "0")), facts.get("choice", site.base_url)
+    further = ngettext("And %(num)s more.", "And %(num)s more.", more) % {"num": more}
+    composed = _composed(
+        site,
+        language,
+        lines[0] if len(lines) == 1 else _("New for you in your pod %(name)s", name=name),
+        [*lines, *([further] if more else [])],
+        link=facts.get("link", site.base_url),
+        before_link=_("All notices:"),
+        after=[_("Choose here when such messages are sent, or that none are:"), choice],
+    )
+    return replace(composed, unsubscribe=choice)
 
 
 def _circumstances(facts: Mapping[str, str]) -> Sequence[str]:

@@ -267,6 +267,7 @@ class MailSender:
         composed = {
             MailSubject.NEW_BROWSER: compose.new_browser,
             MailSubject.ACCESS_REQUEST: compose.access_request,
+            MailSubject.NOTICES: compose.notices,
         }.get(subject, compose.security_notice)
         language = job.language or account.language
         return job.to, composed(self._site, language, name=account.pod, facts=job.facts)
@@ -337,6 +338,8 @@ class MailSender:
         now = datetime.fromtimestamp(self._records.now_s(), UTC)
         message["Date"] = format_datetime(now)
         message["Message-ID"] = f"<{mark}@{domain}>"
+        if text.unsubscribe:
+            message["List-Unsubscribe"] = f"<{text.unsubscribe}>"  # RFC 2369
         message["Auto-Submitted"] = "auto-generated"  # RFC 3834: no answers from out-of-office
         message.set_content(text.text)
         message.add_alternative(text.html, subtype="html")

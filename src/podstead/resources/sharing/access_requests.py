@@ -91,10 +91,14 @@ class AccessAnswer:
 
 
 class RequestNotices(Protocol):
-    """Tells owners who want to know that somebody asks them for access."""
+    """Tells owners who want to know that somebody asks them for access, and those who have asked
+    what the answer is."""
 
     async def asked(self, storage: ResourcePath, *, by: str, about: ResourcePath) -> None:
         """Tell the owner of a storage. A failure does not affect the request."""
+
+    async def answered(self, person: str, *, by: str, about: ResourcePath, allowed: bool) -> None:
+        """Tell the person who has asked, by IRI. A failure does not affect the answer."""
 
 
 class AccessRequests:
@@ -110,7 +114,7 @@ class AccessRequests:
         notices: RequestNotices | None = None,
     ) -> None:
         """``stored_answers`` takes the answers to people who have no inbox here; ``notices`` tells
-        owners of requests by mail."""
+        people of requests and answers."""
         self._notices = notices
         self._stored_answers = stored_answers
         self._resources = resources
@@ -175,6 +179,10 @@ class AccessRequests:
         """
         await self._tell(owner, request, allowed=allowed)
         await self.dismiss(owner, request)
+        if self._notices is not None:
+            await self._notices.answered(
+                request.actor, by=owner.iri, about=request.resource, allowed=allowed
+            )
 
     async def answers(self, person: Identity, storage: ResourcePath) -> tuple[AccessAnswer, ...]:
         """The answers to requests of a person in the inbox of their storage. Raises what reading

@@ -30,6 +30,7 @@ from podstead.web.codes import WebCodes
 from podstead.web.files.starred import StarredResources
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import ACTIVITY, files_url, shown_name
+from podstead.web.pages.notifier import Notifier
 from podstead.web.pages.people import short_name
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
@@ -422,6 +423,7 @@ RECENT_FILES: Final = 8
 SHOWN_SHARED: Final = 5
 SHOWN_STARRED: Final = 8
 SHOWN_REQUESTS: Final = 3
+SHOWN_NEWS: Final = 4
 
 
 class ShownRequests(Protocol):
@@ -449,6 +451,7 @@ class HomePage:
     shared: SharedLists
     requests: ShownRequests
     notices: Notices
+    notifier: Notifier
     agent_names: AgentNames
     issuer: str | None
     first_steps: FirstSteps | None
@@ -489,6 +492,7 @@ class HomePage:
             requests=requests,
             more_requests=len(notifications) > len(requests),
             notices=shown_notices(await self.notices.on(page), Names(self.site.base_url)),
+            news=await self.notifier.newest_unread(person, limit=SHOWN_NEWS),
             pods=pods,
             recent=recent[:RECENT_FILES],
             starred=[

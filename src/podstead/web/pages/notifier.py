@@ -28,20 +28,31 @@ class PersonNoticeKind:
     is_mailed: bool = True
     """Whether notices of this kind are sent by mail to people who want that; not if there is a
     message about the same already."""
+    again_ms: int = 0
+    """For how long the same is not told again."""
 
 
 PERSON_NOTICE_KINDS: Final[dict[str, PersonNoticeKind]] = {}
 """All kinds by name."""
 
 
-def person_notice_kind(name: str, text: str, *, is_mailed: bool = True) -> PersonNoticeKind:
+def person_notice_kind(
+    name: str, text: str, *, is_mailed: bool = True, again_ms: int = 0
+) -> PersonNoticeKind:
     """Define a kind; features define kinds of their own."""
-    return PERSON_NOTICE_KINDS.setdefault(name, PersonNoticeKind(name, text, is_mailed))
+    kind = PersonNoticeKind(name, text, is_mailed, again_ms)
+    return PERSON_NOTICE_KINDS.setdefault(name, kind)
 
 
 SHARED: Final = person_notice_kind("shared", N_("%(who)s shared “%(name)s” with you"))
 ALLOWED: Final = person_notice_kind("allowed", N_("%(who)s gave you access to “%(name)s”"))
 REFUSED: Final = person_notice_kind("refused", N_("%(who)s gave you no access to “%(name)s”"))
+LET_IN: Final = person_notice_kind(
+    "let-in", N_("The application “%(name)s” may use your pod"), is_mailed=False
+)
+NEW_BROWSER: Final = person_notice_kind(
+    "new-browser", N_("A new browser signed in to your account: %(name)s"), is_mailed=False
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,9 +258,14 @@ class PageRenderer:
         self._entries: Callable[[str], Sequence[NavigationEntry]] = entries(frozenset())
         self._of_console = self._entries
         self._actions: frozenset[str] = frozenset()
+        self._bell = ""
 
-    def link_to(self, paths: Iterable[str], further: Sequence[NavigationRow] = ()) -> None:
-        """Let the navigation link to those of its pages that are among ``paths``."""
+    def link_to(
+        self, paths: Iterable[str], further: Sequence[NavigationRow] = (), *, bell: str = ""
+    ) -> None:
+        """Let the navigation link to those of its pages that are among ``paths``, and the head of
+        pages to the ``bell``, the page with what the person was told."""
+        self._bell = bell
         existing = frozenset(paths)
         self._entries = entries(existing, (*ENTRIES, *further))
         self._of_console = entries(existing, CONSOLE_ENTRIES)
@@ -273,8 +278,9 @@ class PageRenderer:
         if person is None or path.startswith(_WITHOUT_NAVIGATION):
             return ()
         shown = (self._of_console if path.startswith(CONSOLE) else self._entries)(path)
-        if any(page.waiting):
-            shown = with_waiting(shown, page.waiting)
+        waiting = page.waiting._replace(unread=0)  # which the head of the page shows
+        if any(waiting):
+            shown = with_waiting(shown, waiting)
         return shown if person.pods else [entry for entry in shown if not entry.needs_pod]
 
     def page(
@@ -305,6 +311,8 @@ class PageRenderer:
                 "status": status,
                 "base_url": self._base_url,
                 "actions": self._actions & _PLAIN_ACTIONS if is_plain else self._actions,
+                "bell": self._bell if page.person is not None and page.person.pods else "",
+                "unread": page.waiting.unread,
                 **context,
             },
         )
@@ -471,7 +479,7 @@ def render_in_layout(
         with_scripts=with_scripts,
         addresses=addresses,
         formats=formats,
-        **{"csrf_token": person.csrf_token if person else "", **values},
+        **{"csrf_token": person.csrf_token if person else "", "bell": "", **values},
     )
 
 

@@ -130,10 +130,12 @@ def request_source(request: Request) -> RequestSource:
 
 
 class Waiting(NamedTuple):
-    """What waits for a person: requests for access, and notices about access that ends."""
+    """What waits for a person: requests for access, notices about access that ends, and what the
+    person was told (:mod:`podstead.web.pages.notifier`) and has not read."""
 
     requests: int = 0
     notices: int = 0
+    unread: int = 0
 
 
 NOTHING_WAITS: Final = Waiting()

@@ -38,6 +38,7 @@ from podstead.web.pages.addresses import (
     shown_name,
 )
 from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.notifier import Notifier
 from podstead.web.pages.request import PageRequest, Person, Waiting
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -260,6 +261,7 @@ class RequestsPage:
     sharing: SharingService
     names: Names
     notices: Notices
+    notifier: Notifier
 
     @route(addresses.REQUESTS, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -285,7 +287,8 @@ class RequestsPage:
     async def count(self, person: Person) -> Waiting:
         """What waits for a person. Raises ServerTrouble."""
         pending = [len(await self.requests_waiting.of(person.identity, pod)) for pod in person.pods]
-        return Waiting(sum(pending), await self.notices.count(person))
+        notices, unread = await self.notices.count(person), await self.notifier.unread(person)
+        return Waiting(sum(pending), notices, unread)
 
     async def waiting(
         self, person: Person, *, limit: int

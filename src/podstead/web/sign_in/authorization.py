@@ -49,7 +49,9 @@ from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission, read_form, read_query, read_submission
 from podstead.web.limits import address_key, take
+from podstead.web.pages.addresses import APPS
 from podstead.web.pages.guard import Rule
+from podstead.web.pages.notifier import LET_IN, Notifier, PersonNotice
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
@@ -294,6 +296,7 @@ class InteractionPages:
     sign_in: BrowserSignIn
     audit: Audit
     forms: Sequence[SignInForm]
+    notifier: Notifier
     consent: ConsentExtension | None = None
 
     @route(INTERACTION_PATH + "/{uid}", "GET")
@@ -349,6 +352,9 @@ class InteractionPages:
             client_id=interaction.request.client_id,
             **({"also": IDENTITY_SCOPE} if may_state_identity else {}),
         )
+        name = pending.client.client_name or pending.redirect_host
+        web_id = page.owner().account.web_id
+        await self.notifier.tell(web_id, PersonNotice(LET_IN, APPS, name))
         path = resumption(pending)
         if page.wants_page:
             return see_other(path)

@@ -26,10 +26,12 @@ from podstead.idp.sign_in import (
 from podstead.idp.sign_in_methods import SecondStep
 from podstead.storage.protocol import RateCounters
 from podstead.storage.record_store import Versioned
-from podstead.web.browsers import json_response, see_other
+from podstead.web.browsers import browser_name, json_response, see_other
 from podstead.web.forms import FormSubmission
 from podstead.web.limits import address_key, take
+from podstead.web.pages.addresses import SECURITY
 from podstead.web.pages.cookies import KNOWN, SESSION, Cookies, Notice, Tone, add_notices
+from podstead.web.pages.notifier import NEW_BROWSER, Notifier, PersonNotice
 from podstead.web.pages.request import PageRequest, Person, SignedInBy
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
@@ -37,6 +39,7 @@ from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response
 
 PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
+_FIRST_DAY_S: Final = 86_400
 
 
 add_notices(
@@ -117,6 +120,7 @@ class BrowserSignIn:
     sessions: Sessions
     queue: MailQueue
     step: SecondStep | None
+    notifier: Notifier
 
     async def by_password(
         self, page: PageRequest, sent: FormSubmission, *, path: str, uid: str = ""
@@ -221,10 +225,20 @@ class BrowserSignIn:
         marked = self.site.cookies.marks(page.request)
         if not goes_on and self.known_browsers.device(marked, account.value) is None:
             await self.queue.new_browser(account.value, page.source)
+            await self._tell_of_new_browser(page, account.value, begun.session)
         marks = self.known_browsers.signed_in(marked, account.value)
         if marks is not None and not restricted:
             cookies.append(self.site.cookies.set(KNOWN, marks, MARK_S))
         return SignedInHere(begun.session, tuple(cookies))
+
+    async def _tell_of_new_browser(
+        self, page: PageRequest, account: Account, session: BrowserSession
+    ) -> None:
+        """On the first day of an account, every browser is new."""
+        if session.created_s - account.created_s > _FIRST_DAY_S:
+            name = browser_name(page.user_agent)
+            notice = PersonNotice(NEW_BROWSER, f"{SECURITY}?view=browsers", name)
+            await self.notifier.tell(account.web_id, notice)
 
     def succeeded(self, page: PageRequest, signed_in: SignedInHere, *, path: str) -> Response:
         """For browsers, a redirect to a page; for programs, its URL (A-58)."""

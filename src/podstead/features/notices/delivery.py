@@ -1,0 +1,274 @@
+"""Takes what people are told, keeps it, and queues messages about it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from podstead.authn.web_ids import LocalWebIds
+from podstead.core.errors import ServerTrouble
+from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.features.notices.box import (
+    BOXES,
+    DIGESTS,
+    Box,
+    DigestDue,
+    KeptNotice,
+    MailMode,
+    sender_of,
+    with_notice,
+)
+from podstead.idp.mail_queue import MailQueue, MailSubject
+from podstead.idp.records import Account
+from podstead.storage.record_store import Changes, RecordStore, Versioned
+from podstead.storage.records import Precondition, Record
+from podstead.web.pages.addresses import PREFIX
+from podstead.web.pages.notifier import (
+    MAX_MESSAGE_CHARACTERS,
+    MAX_NAME_CHARACTERS,
+    PERSON_NOTICE_KINDS,
+    Notifier,
+    PersonNotice,
+    ShownPersonNotice,
+)
+from podstead.web.pages.request import Person
+from podstead.web.pages.texts import ENGLISH, LANGUAGES, Texts, current_texts, texts_in
+from podstead.web.sharing.views import Names
+
+if TYPE_CHECKING:  # loaded for the provider only
+    from podstead.idp.accounts import Accounts
+
+logger = logging.getLogger("podstead.notices")
+
+NOTICES: Final = f"{PREFIX}/notices"
+CHOICE: Final = f"{NOTICES}#mail"
+"""Where a person chooses when notices are sent."""
+TOLD_PER_DAY: Final = 40
+"""How often one sender may tell one person something in a day."""
+MAILS_PER_DAY: Final = 10
+"""How many notices are sent to a person one by one in a day; the rest wait for the message of the
+day."""
+MAX_LINES: Final = 20
+"""How many notices one message names."""
+DIGEST_HOUR: Final = 6
+"""At which hour of the day, in UTC, the messages of the day are due."""
+_HOUR_MS: Final = 3_600_000
+_DAY_MS: Final = 24 * _HOUR_MS
+_DAY_S: Final = 86_400
+_BATCH: Final = 50
+_ID_BYTES: Final = 8
+
+
+def next_digest_ms(now_ms: int) -> int:
+    """When the next message of the day is due."""
+    today_ms = now_ms - now_ms % _DAY_MS + DIGEST_HOUR * _HOUR_MS
+    return today_ms if today_ms > now_ms else today_ms + _DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes(Notifier):
+    """The boxes of all people (:class:`Notifier`).
+
+    ``accounts`` are those that get messages, ``None`` if none are delivered.
+    """
+
+    records: RecordStore
+    web_ids: LocalWebIds
+    base_url: str
+    accounts: Accounts | None
+
+    address = NOTICES
+
+    # --- what people are told -----------------------------------------------------------------
+
+    async def tell(self, person: str, notice: PersonNotice) -> None:
+        """As :class:`Notifier` says."""
+        try:
+            root = await self._root_of(person)
+            if root is not None:
+                await self._keep(root, notice)
+        except ServerTrouble:
+            logger.exception("A notice could not be stored")
+
+    async def _root_of(self, web_id: str) -> ResourcePath | None:
+        """The pod that a WebID of this server belongs to."""
+        path = self.web_ids.path_of(web_id) if self.web_ids.holds(web_id) else None
+        root = None if path is None else storage_root(path)
+        pod = None if root is None else await self.records.store.read_pod(root.strip("/"))
+        return root if pod is not None and (pod.root, pod.owner) == (root, web_id) else None
+
+    async def _keep(self, root: ResourcePath, notice: PersonNotice) -> None:
+        new = KeptNotice(
+            notice_id=self.records.randomness.token_hex(_ID_BYTES),
+            kind=notice.kind.name,
+            at_ms=self.records.now_ms(),
+            address=notice.address,
+            name=_plain(notice.name, MAX_NAME_CHARACTERS),
+            by=self._stored_iri(notice.by),
+            message=_plain(notice.message, MAX_MESSAGE_CHARACTERS),
+        )
+        if not await self._may(f"notice:{root}:{sender_of(new.by)}", TOLD_PER_DAY):
+            return
+        account = await self.account_of(root) if notice.kind.is_mailed else None
+
+        async def compute() -> Changes[None]:
+            box, preconditions = await self._read(root)
+            known = box.find(new.about)
+            if known is not None and new.at_ms - known.at_ms < notice.kind.again_ms:
+                return Changes(None)
+            told, messages = new, list[Record]()
+            if account is not None and box.mail is not MailMode.NEVER:
+                is_known = known is not None and not known.is_read
+                if box.mail is MailMode.EACH and (is_known or await self._may_mail(root)):
+                    messages += () if is_known else await self._message(account, [new])
+                    told = replace(new, is_mailed=True)
+                else:
+                    key = f"{next_digest_ms(new.at_ms):015d}.{root}"
+                    messages.append(DIGESTS.put(key, DigestDue(), owner=root))
+            put = BOXES.put(root, with_notice(box, told), owner=root)
+            return Changes(None, [put, *messages], preconditions)
+
+        await self.records.transact(compute)
+
+    async def _may_mail(self, root: ResourcePath) -> bool:
+        return await self._may(f"notice-mail:{root}", MAILS_PER_DAY)
+
+    async def _may(self, key: str, per_day: int) -> bool:
+        return await self.records.take(key, capacity=per_day, period_s=_DAY_S) is None
+
+    def _stored_iri(self, iri: str) -> str:
+        return iri.removeprefix(self.base_url) if iri.startswith(f"{self.base_url}/") else iri
+
+    # --- what people see and choose -----------------------------------------------------------
+
+    def root(self, person: Person) -> ResourcePath | None:
+        """The pod whose box is the person's: that of the WebID, or else the first one."""
+        path = self.web_ids.path_of(person.web_id) if self.web_ids.holds(person.web_id) else None
+        own = None if path is None else storage_root(path)
+        return own if own in person.pods else next(iter(person.pods), None)
+
+    async def box(self, person: Person) -> Box:
+        """The box of a person. Raises StorageError."""
+        root = self.root(person)
+        return Box() if root is None else (await self._read(root))[0]
+
+    async def change(self, person: Person, change: Callable[[Box], Box]) -> None:
+        """Change the box of a person. Raises ServerTrouble."""
+        root = self.root(person)
+        if root is None:
+            return
+
+        async def compute() -> Changes[None]:
+            box, preconditions = await self._read(root)
+            after = change(box)
+            if after == box:
+                return Changes(None)
+            return Changes(None, [BOXES.put(root, after, owner=root)], preconditions)
+
+        await self.records.transact(compute)
+
+    async def unread(self, person: Person) -> int:
+        return len((await self.box(person)).unread)
+
+    async def newest_unread(self, person: Person, *, limit: int) -> Sequence[ShownPersonNotice]:
+        return self.shown((await self.box(person)).unread)[:limit]
+
+    def shown(self, notices: Sequence[KeptNotice]) -> Sequence[ShownPersonNotice]:
+        """Notices as pages show them, in the language of the page."""
+        texts = current_texts()
+        return [
+            ShownPersonNotice(
+                each.notice_id,
+                text,
+                each.message,
+                f"{NOTICES}/{each.notice_id}",
+                each.at_ms,
+                is_unread=not each.is_read,
+            )
+            for each in notices
+            if (text := self._text(each, texts)) is not None
+        ]
+
+    def _text(self, notice: KeptNotice, texts: Texts) -> str | None:
+        """What a notice says; ``None`` if what defined its kind is not there any more."""
+        kind = PERSON_NOTICE_KINDS.get(notice.kind)
+        if kind is None:
+            return None
+        iri = self.base_url + notice.by if notice.by.startswith("/") else notice.by
+        return texts.get(kind.text) % {"who": Names(self.base_url).iri(iri), "name": notice.name}
+
+    async def _read(self, root: ResourcePath) -> tuple[Box, Sequence[Precondition]]:
+        stored: Versioned[Box] | None = await self.records.read(BOXES, root)
+        if stored is None:
+            return Box(), [BOXES.absent(root)]
+        return stored.value, [stored.unchanged]
+
+    # --- messages -----------------------------------------------------------------------------
+
+    async def account_of(self, root: ResourcePath) -> Account | None:
+        """The account of a pod, if its owner can be reached by mail. Raises StorageError."""
+        stored = None if self.accounts is None else await self.accounts.find(root.strip("/"))
+        account = None if stored is None else stored.value
+        if account is None or account.disabled or not account.email_verified_s:
+            return None
+        return account
+
+    async def _message(self, account: Account, notices: Sequence[KeptNotice]) -> Sequence[Record]:
+        """What queues a message. It does not contain what strangers wrote."""
+        texts = texts_in(account.language if account.language in LANGUAGES else ENGLISH)
+        lines = [self._text(each, texts) for each in notices]
+        named = [each for each in lines if each is not None]
+        if not named or account.email is None:
+            return ()
+        return await MailQueue(self.records).joining(
+            MailSubject.NOTICES,
+            account=account,
+            to=account.email,
+            language=account.language,
+            facts={
+                "lines": "\n".join(named[:MAX_LINES]),
+                "more": str(max(0, len(named) - MAX_LINES)),
+                "link": self.base_url + NOTICES,
+                "choice": self.base_url + CHOICE,
+            },
+        )
+
+    async def send_digests(self) -> None:
+        """Queue the messages of the day that are due. The write that queues one removes what said
+        that it is due, so one of all workers does it. Raises ServerTrouble."""
+        now_ms = self.records.now_ms()
+        while True:
+            page = await DIGESTS.page(self.records.store, now_ms=now_ms, limit=_BATCH)
+            due = [each for each in page if int(each.key.partition(".")[0]) <= now_ms]
+            for each in due:
+                await self._send_digest(each)
+            if len(due) < _BATCH:
+                return
+
+    async def _send_digest(self, due: Versioned[DigestDue]) -> None:
+        root = ResourcePath(due.key.partition(".")[2])
+        box, preconditions = await self._read(root)
+        records: list[Record] = [DIGESTS.drop(due.key)]
+        account = await self.account_of(root)
+        if account is not None and box.mail is not MailMode.NEVER:
+            new = [each for each in box.unread if not each.is_mailed and _is_for_mail(each)]
+            records += await self._message(account, new)
+            notices = tuple(replace(each, is_mailed=True) for each in box.notices)
+            records.append(BOXES.put(root, replace(box, notices=notices), owner=root))
+        # If that fails, another worker does it, or the box has changed: then the next sweep does.
+        await self.records.try_commit(records, [due.unchanged, *preconditions])
+
+
+def _is_for_mail(notice: KeptNotice) -> bool:
+    kind = PERSON_NOTICE_KINDS.get(notice.kind)
+    return kind is not None and kind.is_mailed
+
+
+def _plain(text: str, characters: int) -> str:
+    """A text on one line, without characters that cannot be seen."""
+    line = " ".join(text.split())
+    return "".join(each for each in line if each.isprintable())[:characters]
