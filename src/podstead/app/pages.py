@@ -22,6 +22,7 @@ from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, 
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
+from podstead.web.account.application_names import ApplicationNames
 from podstead.web.account.home import ActivityPage, HomePage, StorageNotes, StoragePage
 from podstead.web.account.profile import ProfilePage, Profiles
 from podstead.web.account.security_page import SecurityPage
@@ -167,6 +168,14 @@ class PodPages:
             clock=services.clock,
             quotas=services.capacity.quotas,
         )
+
+    @cached_property
+    def application_names(self) -> ApplicationNames:
+        """What pages call applications."""
+        provider = self._services.provider_here
+        if provider is None:
+            return ApplicationNames(None, None)
+        return ApplicationNames(provider.connected_clients, provider.accounts.credentials)
 
     def _file_pages(self) -> tuple[object, ...]:
         """The pages about files and folders."""

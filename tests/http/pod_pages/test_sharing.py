@@ -8,8 +8,10 @@ from html import unescape
 
 import pytest
 
+from podstead.app.services import Services
 from podstead.core import vocab
 from podstead.core.vocab import ACL
+from podstead.web.pages.notifier import SHARED, Notifier, PersonNotice
 from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.browser import Browser, Page
 from tests.support.pod_pages import sign_in_to_account
@@ -73,6 +75,44 @@ async def test_one_line_shares_with_one_person_at_once(photos: Server, alice: Br
     assert "Shared with bob. This has rules of its own now" in words(shown)
     assert (await photos.bob.put(PHOTO, "x", "text/plain")).status == 204
     assert "No access" not in words(await alice.get(f"/.pages/why{FOLDER}?ask=yes&who=bob"))
+
+
+class Told(Notifier):
+    """What people were told, and who."""
+
+    def __init__(self) -> None:
+        self.notices: list[tuple[str, PersonNotice]] = []
+
+    async def tell(self, person: str, notice: PersonNotice) -> None:
+        self.notices.append((person, notice))
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+    """Takes what a server tells that is started afterwards."""
+    found = Told()
+    monkeypatch.setattr(Services, "notifier", found)
+    return found
+
+
+async def test_who_gets_access_is_told_with_the_message(
+    told: Told, photos: Server, alice: Browser
+) -> None:
+    await share(alice, "bob", message="From the boat")
+    expected = PersonNotice(
+        SHARED,
+        f"/.pages/files{FOLDER}",
+        "photos",
+        photos.alice_web_id,
+        "From the boat",
+    )
+    assert told.notices == [(photos.bob_web_id, expected)]
+    # Nobody is told of less, of what everyone gets, and of what begins later.
+    await save(alice, await give(alice, "", kind="everyone"))
+    fields = entry_fields(await alice.get(SHARE), photos.bob_web_id)
+    await save(alice, await alice.post(SHARE, {**fields, "change": "remove"}))
+    await share(alice, "bob", **{"from": "2999-01-01"})
+    assert len(told.notices) == 1
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from podstead.core.identifiers import (
 )
 from podstead.features.history.keeping import Choice
 from podstead.features.history.trash import DeletedItem, Trash, TrashCodes, kept_of
+from podstead.web.account.application_names import ApplicationNames
 from podstead.web.account.home import AgentNames, ChosenPod, agent_texts, chosen_pod
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
@@ -62,6 +63,8 @@ class ShownItem:
     version: str
     size_bytes: int
     who: str
+    agent: str
+    application: str
     client: str
     deleted_ms: int
 
@@ -81,6 +84,7 @@ class TrashPage:
     site: Site
     trash: Trash
     names: AgentNames
+    applications: ApplicationNames
 
     @route(TRASH, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -92,7 +96,10 @@ class TrashPage:
         listed = await self.trash.items(page.identity, None, pod.root, pod.root)
         agents = [each.agent for each in listed.items]
         who = await agent_texts(page, self.site, self.names, pod.root, agents)
-        shown = [_shown(each, pod, who(each.agent)) for each in listed.items]
+        application = await self.applications.of(page)
+        shown = [
+            _shown(each, pod, who(each.agent), application(each.client)) for each in listed.items
+        ]
         found = [each for each in shown if name.casefold() in each.name.casefold()]
         found.sort(key=_key_of(order))
         return self.site.page(
@@ -210,7 +217,7 @@ def _days(text: str, longest: int) -> int | None:
     return int(text) if int(text) < longest else None
 
 
-def _shown(item: DeletedItem, pod: ChosenPod, who: str) -> ShownItem:
+def _shown(item: DeletedItem, pod: ChosenPod, who: str, application: str) -> ShownItem:
     state = item.state
     above = parent_container(state.path) or pod.root
     return ShownItem(
@@ -221,6 +228,8 @@ def _shown(item: DeletedItem, pod: ChosenPod, who: str) -> ShownItem:
         version=state.version,
         size_bytes=state.size_bytes,
         who=who if item.shows_agent else "",
+        agent=item.agent or "",
+        application=application,
         client=item.client or "",
         deleted_ms=state.ended_ms,
     )

@@ -17,6 +17,7 @@ from podstead.features.history.undo import (
     UndoableCreation,
 )
 from podstead.storage.former_states import DELETED
+from podstead.web.account.application_names import ApplicationNames
 from podstead.web.account.home import AgentNames, ChosenPod, agent_texts, chosen_pod
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import PREFIX
@@ -55,6 +56,7 @@ class UndoPage:
     site: Site
     undo: Undo
     names: AgentNames
+    applications: ApplicationNames
 
     @route(UNDO, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -68,11 +70,14 @@ class UndoPage:
             found = await self.undo.changes(page.identity, pod.root, _actor(who), _begin(since))
         agents = [each.agent for each in actors]
         text = await agent_texts(page, self.site, self.names, pod.root, agents)
+        application = await self.applications.of(page)
         return self.site.page(
             page,
             "history/undo.html",
             pod=pod,
-            actors=[(_key(each), _title(each, text(each.agent))) for each in actors],
+            actors=[
+                (_key(each), _title(text(each.agent), application(each.client))) for each in actors
+            ],
             who=who,
             since=since,
             changes=None if found is None else [_shown(each, pod) for each in found.all],
@@ -98,10 +103,10 @@ class UndoPage:
         return self.site.see_other(f"{UNDO}?{query}", notice)
 
 
-def _title(actor: Actor, who: str) -> str:
-    if actor.client is None:
+def _title(who: str, application: str) -> str:
+    if not application:
         return who
-    return _("%(who)s with %(application)s") % {"who": who, "application": actor.client}
+    return _("%(who)s with %(application)s") % {"who": who, "application": application}
 
 
 def _key(actor: Actor) -> str:

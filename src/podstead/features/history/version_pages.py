@@ -17,6 +17,7 @@ from podstead.features.history.past import write_again
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.entity_tags import stored_tag
 from podstead.storage.open_body import whole_body
+from podstead.web.account.application_names import ApplicationNames
 from podstead.web.account.home import AgentNames, agent_texts
 from podstead.web.files.content import as_raw
 from podstead.web.files.editing import ComparedLine, compared
@@ -51,6 +52,7 @@ class VersionPages:
     versions: Versions
     documents: Documents
     names: AgentNames
+    applications: ApplicationNames
 
     @route(VERSIONS + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -60,13 +62,17 @@ class VersionPages:
         present = found[-1].metadata
         root = storage_root(path) or path
         who = await agent_texts(page, self.site, self.names, root, [each.agent for each in found])
+        application = await self.applications.of(page)
         return self.site.page(
             page,
             "history/versions.html",
             target=path,
             name=shown_name(path),
             breadcrumb=breadcrumb(path),
-            versions=[(each, who(each.agent) if each.agent else "") for each in reversed(found)],
+            versions=[
+                (each, who(each.agent) if each.agent else "", application(each.client))
+                for each in reversed(found)
+            ],
             tag=stored_tag(present),
             restore=VERSIONS + path,
             compare=COMPARE + path,

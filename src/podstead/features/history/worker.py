@@ -176,12 +176,12 @@ class HistoryInWorker(WorkerFeature):
     def pages(self) -> Sequence[object]:  # type: ignore[override]
         services, site = self._services, self._services.pages.site
         sections = [each.sharing_section for each in services.features if each.sharing_section]
-        names = SectionNames(sections)
-        trash, versions = TrashPage(site, self._trash, names), self._versions
-        undo = UndoPage(site, Undo(self._past, self._trash), names)
+        names, applications = SectionNames(sections), services.pages.application_names
+        trash, versions = TrashPage(site, self._trash, names, applications), self._versions
+        undo = UndoPage(site, Undo(self._past, self._trash), names, applications)
         if self._retention.versions_ms == 0:
             return trash, undo
-        return trash, undo, VersionPages(site, versions, services.documents, names)
+        return trash, undo, VersionPages(site, versions, services.documents, names, applications)
 
     async def start(self) -> None:
         settings = self._services.settings

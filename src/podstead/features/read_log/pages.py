@@ -59,6 +59,8 @@ class ShownReads:
     """A row of the page."""
 
     who: str
+    agent: str
+    application: str
     client: str
     name: str
     address: str
@@ -87,6 +89,7 @@ class ReadLogPage:
             return json_response(200, self._json(folder, stored, rows, index + 1 if more else None))
         agents, root = [each.agent for each in rows], storage_root(folder) or folder
         who = await agent_texts(page, self.site, self.names, root, agents)
+        application = await self.services.pages.application_names.of(page)
         return self.site.page(
             page,
             "read_log/page.html",
@@ -99,6 +102,8 @@ class ReadLogPage:
             rows=[
                 ShownReads(
                     who(each.agent or None),
+                    each.agent,
+                    application(each.client),
                     each.client,
                     *_named(ResourcePath(each.path)),
                     each.count,

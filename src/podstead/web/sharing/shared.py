@@ -86,6 +86,7 @@ class ShownGrant:
     """What somebody can do with one of the person's resources, with what the form that ends it
     sends. Without a ``token`` it cannot be ended here."""
 
+    name: str
     text: str
     has_ended: bool = False
     last: LastChange | None = None
@@ -233,6 +234,7 @@ def _grant(entry: ShownEntry, token: str, last: Mapping[str, LastChange]) -> Sho
     where = entry.scope_text if entry.scope != Scope.BOTH.value else ""
     fields = {"kind": entry.kind, "grantee": entry.iri, "was": entry.scope, **entry.moments}
     return ShownGrant(
+        name=entry.name,
         text=f"{entry.clause} · {where}" if where else entry.clause,
         has_ended=entry.has_ended,
         last=last.get(entry.iri),
