@@ -88,6 +88,10 @@ class ClientProcess:
         self._reader = threading.Thread(target=self._read_lines, daemon=True)
         self._reader.start()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def run(self, behaviour: str, agent: Agent | None = None, /, **arguments: object) -> Report:
         """Run a behaviour as an agent, or as nobody. Raises ClientFailed with its error."""
         asked = {
