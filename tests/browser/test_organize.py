@@ -158,7 +158,7 @@ def _given_folder(home: Home) -> str:
 @IN_EVERY_WINDOW
 def test_a_folder_is_downloaded_as_a_zip_file(page: Page, home: Home, tmp_path: Path) -> None:
     sign_in(page, home)
-    page.get_by_role("link", name="photos").click()
+    page.locator("#members").get_by_role("link", name="photos").click()
     page.get_by_label("More actions").click()
     with page.expect_download() as download:
         page.get_by_role("link", name="Download").click()

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.support.browser_people import (
     AT_BOTH_WIDTHS,
     IN_EVERY_WINDOW,
     WITHOUT_SCRIPTS,
+    Window,
     violations,
 )
 from tests.support.client import Client, Pod, create_pod
@@ -223,6 +224,45 @@ def test_quick_look_shows_one_document_after_the_other(
     files.wait_for_url(f"**/.pages/files{pod.root}files/c.txt")
 
 
+@IN_EVERY_WINDOW
+def test_photos_are_shown_by_the_month_in_which_they_were_taken(
+    files: Page, pod: Pod, owner: Client, window: Window
+) -> None:
+    for name, taken in (
+        ("a.jpg", "2019:07:04 12:00:00"),
+        ("b.jpg", "2021:02:03 23:59:59"),
+        ("c.jpg", "2019:07:05 08:00:00"),
+        ("d.jpg", "nonsense"),
+    ):
+        exif = Image.Exif()
+        exif.get_ifd(ExifTags.IFD.Exif)[ExifTags.Base.DateTimeOriginal] = taken
+        photo = io.BytesIO()
+        Image.new("RGB", (90, 60), "teal").save(photo, "JPEG", exif=exif)
+        stored = owner.put(f"{pod.root}files/{name}", photo.getvalue(), "image/jpeg")
+        assert stored.status == 201
+    files.get_by_role("link", name="Photos").click()
+    files.wait_for_url("**?view=photos")
+    pictures = files.locator("#members .tile img")
+    expect(pictures).to_have_count(4)
+    for number in range(4):
+        address = pictures.nth(number).get_attribute("src")
+        assert address is not None
+        small = files.request.get(pod.server.base_url + address)  # which is then known
+        assert small.headers["content-type"] == "image/webp"
+    files.reload()
+    shown = files.locator("#members :is(.month, .title)")
+    this_month = files.locator(".month").first.inner_text()
+    expect(shown).to_have_text(
+        [this_month, "d.jpg", "February 2021", "b.jpg", "July 2019", "c.jpg", "a.jpg"]
+    )
+    if window.scripts:
+        row(files, "b.jpg").locator(".picture").click()
+        look = files.get_by_role("dialog")
+        expect(look.get_by_role("img", name="b.jpg")).to_have_js_property("naturalWidth", 90)
+        files.keyboard.press("ArrowRight")
+        expect(look.get_by_role("img", name="c.jpg")).to_have_js_property("naturalWidth", 90)
+
+
 def test_a_finger_turns_to_the_next_document(chromium: Browser, pod: Pod, owner: Client) -> None:
     assert owner.get(f"{pod.root}files/a.txt").status == 200
     context = chromium.new_context(viewport={"width": 360, "height": 740}, has_touch=True)
@@ -319,6 +359,8 @@ def test_the_list_its_open_menu_and_a_name_that_is_typed_are_accessible(
     files.goto(f"{files.url}?view=grid")
     files.get_by_role("button", name="Actions for inner").click()
     found["grid"] = violations(files, axe)
+    files.goto(files.url.replace("=grid", "=photos"))
+    found["no photos"] = violations(files, axe)
     files.goto(files.url.replace("/files/", "/actions/", 1).partition("?")[0] + "a.txt")
     found["page"] = violations(files, axe)
     assert {name: each for name, each in found.items() if each} == {}

@@ -231,7 +231,7 @@ def mara_thinks_twice_about_deleting(story: Story) -> None:
     page.wait_for_url(story.files("trip/"))
     expect(page.locator("#count")).to_have_text(f"{FILES} items")
     story.jonas.goto(story.files("trip/photo%200.jpg"))
-    expect(story.jonas.get_by_text("404")).to_be_visible()
+    expect(story.jonas.get_by_text("404 Not Found")).to_be_visible()
     del story.photos["photo 0.jpg"]
 
 

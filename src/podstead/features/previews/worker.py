@@ -5,7 +5,7 @@ code, tables, media, and thumbnails in lists.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeVar, cast
@@ -97,22 +97,29 @@ class PreviewsInWorker(WorkerFeature):
     @cached_property
     def previews(self) -> Previews:  # type: ignore[override]  # as pages
         services = self._services
-        return Previews(services.resources, self._renderer, services.base_url)
+        return Previews(services.resources, self._renderer, self._files, services.base_url)
+
+    @cached_property
+    def _files(self) -> ThumbnailFiles:
+        folder = RootLayout(self._services.settings.root).thumbnails
+        return ThumbnailFiles(folder, clock=self._services.clock)
 
     @cached_property
     def pages(self) -> tuple[object, ...]:  # type: ignore[override]
-        services = self._services
-        folder = RootLayout(services.settings.root).thumbnails
-        files = ThumbnailFiles(folder, clock=services.clock)
-        return (Thumbnails(services.resources, self._renderer, files),)
+        return (Thumbnails(self._services.resources, self._renderer, self._files),)
 
 
 class Previews(ContentPreviews):
     """Reads and renders the content of documents, as the person who asks."""
 
     def __init__(
-        self, resources: ResourceService, renderer: RenderingProcesses, base_url: str
+        self,
+        resources: ResourceService,
+        renderer: RenderingProcesses,
+        files: ThumbnailFiles,
+        base_url: str,
     ) -> None:
+        self._files = files
         self._contents = DocumentContents(resources)
         self._renderer = renderer
         self._base_url = base_url
@@ -126,6 +133,9 @@ class Previews(ContentPreviews):
 
     def picture(self, metadata: Metadata) -> str | None:
         return thumbnail_url(metadata) if has_thumbnail(metadata) else None
+
+    async def taken(self, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
+        return await self._files.taken(pictures)
 
     async def markdown(self, text: str, document: str, page: PageRequest) -> str | None:
         arguments = {"base_url": self._base_url, "document": document}

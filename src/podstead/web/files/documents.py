@@ -141,6 +141,12 @@ class ContentPreviews:
         """The address of a small picture of a document, for lists."""
         return None
 
+    async def taken(self, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
+        """When the pictures were taken, as their cameras say, in Unix milliseconds; those of which
+        that is known."""
+        del pictures
+        return {}
+
     async def markdown(self, text: str, document: str, page: PageRequest) -> str | None:
         """Markdown as safe HTML, for a document at this address; ``None`` if it cannot be made.
         Raises Overloaded."""

@@ -14,6 +14,7 @@ from podstead.core.caches import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ROOT, ResourcePath, description_of, is_container
 from podstead.resources.activity import ChangeAuthors, MemberAudiences
+from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.outcome import ResourceRequest
 from podstead.storage.records import ResourceKind
 from podstead.wac.decision import Audience
@@ -41,6 +42,7 @@ from podstead.web.pages.addresses import (
     is_for_apps,
     shown_name,
 )
+from podstead.web.pages.formats import month_text
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -88,9 +90,12 @@ def _key(page: PageRequest) -> _Key:
     return session, page.request.method, page.address, page.texts.language
 
 
+_MAX_DATED: Final = 5_000
+"""Of how many photos of a folder it is looked up when they were taken."""
 ROWS: Final = 200
 """How many members a page has; the next ones follow when it is scrolled."""
 _MAX_FILTER_CHARACTERS: Final = 200
+_VIEWS: Final = frozenset({"grid", "photos"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,8 @@ class Shown:
 
     sorting: Sorting
     filter: str
-    grid: bool
+    view: str
+    """``grid``, ``photos``, or nothing for the list."""
     start: int
     apps: bool
     """Whether what applications use is shown, too."""
@@ -120,27 +126,32 @@ class Shown:
         return cls(
             Sorting.of(page.query_text("sort")),
             page.query_text("filter")[:_MAX_FILTER_CHARACTERS].strip(),
-            page.query_text("view") == "grid",
+            view if (view := page.query_text("view")) in _VIEWS else "",
             int(start) if start.isdecimal() and len(start) < 7 else 0,
             page.query_text("apps") == "yes",
         )
+
+    @property
+    def grid(self) -> bool:
+        """Whether there are tiles and not rows."""
+        return self.view != ""
 
     def query(
         self,
         *,
         sorting: Sorting | None = None,
-        grid: bool | None = None,
+        view: str | None = None,
         apps: bool | None = None,
         start: int = 0,
     ) -> str:
         """The query of the page that differs in this."""
         sorting = sorting or self.sorting
-        grid = self.grid if grid is None else grid
+        view = self.view if view is None else view
         apps = self.apps if apps is None else apps
         fields = {
             "sort": "" if sorting == Sorting() else sorting.text,
             "filter": self.filter,
-            "view": "grid" if grid else "",
+            "view": view,
             "apps": "yes" if apps else "",
             "from": str(start) if start else "",
         }
@@ -186,6 +197,9 @@ class ContainerPage:
             first_folders = _first_folders(sorted_members) if may["may_control"] else ()
             if shown.apps:
                 sorted_members += used_by_apps
+        taken: Mapping[ResourcePath, int] = {}
+        if shown.view == "photos":
+            sorted_members, taken = await self._photos(sorted_members)
         part = sorted_members[shown.start : shown.start + ROWS]
         following = shown.start + ROWS
         more = shown.query(start=following) if following < len(sorted_members) else None
@@ -198,7 +212,13 @@ class ContainerPage:
             target=target,
             name=shown_name(target),
             breadcrumb=breadcrumb(target),
-            rows=await self._rows(page, part, reaches, grid=shown.grid, listed=listed),
+            rows=_by_month(
+                await self._rows(page, part, reaches, grid=shown.grid, listed=listed),
+                [taken[each.path] for each in part] if taken else [],
+                before=taken[sorted_members[shown.start - 1].path]
+                if taken and shown.start
+                else None,
+            ),
             shows_closed_names=listed and set(reaches.values()) != {Audience.EVERYONE},
             icons=ICONS,
             shown=shown,
@@ -213,9 +233,20 @@ class ContainerPage:
             else await self.storage_notes.of(page, target),
             **may,
         )
-        if request.cacheable and request.decided_until_ms is None:
+        # When photos were taken becomes known without a write.
+        if request.cacheable and request.decided_until_ms is None and not taken:
             self.page_cache.put(page, response, begun=begun)
         return response
+
+    async def _photos(
+        self, members: Sequence[Member]
+    ) -> tuple[Sequence[Member], Mapping[ResourcePath, int]]:
+        """The pictures among the members, the newest first, and when each was taken in Unix
+        milliseconds: as far as that is not known, when it was changed."""
+        photos = [each for each in members if self.previews.picture(each.metadata) is not None]
+        taken = {each.path: last_modified_ms(each.metadata) for each in photos}
+        taken |= await self.previews.taken([each.metadata for each in photos[:_MAX_DATED]])
+        return sorted(photos, key=lambda each: -taken[each.path]), taken
 
     async def _rows(
         self,
@@ -262,6 +293,24 @@ def _first_folders(members: Sequence[Member]) -> Sequence[str]:
     if not present <= {*_OF_NEW_POD, *offered}:
         return ()
     return [each for each in offered if each not in present]
+
+
+def _by_month(
+    rows: Sequence[Markup], taken_ms: Sequence[int], *, before: int | None
+) -> Sequence[Markup]:
+    """The tiles of photos with the months above them. ``before`` is the time of the last photo of
+    the part before this one."""
+    if not taken_ms:
+        return rows
+    found: list[Markup] = []
+    last = "" if before is None else month_text(before)
+    for row, at_ms in zip(rows, taken_ms, strict=True):
+        month = month_text(at_ms)
+        if month != last:
+            found.append(Markup('<li class="month"><h2>{}</h2></li>\n').format(month))
+        last = month
+        found.append(row)
+    return found
 
 
 def _shown_authors(
