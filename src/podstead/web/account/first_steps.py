@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.identity import Identity
-from podstead.idp.sessions import OpenSession
 from podstead.idp.sign_in_methods import SignInMethod, entry_to_sign_in
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
 from podstead.resources.sharing.shared import SharedBy, SharedLists
@@ -22,7 +21,10 @@ from podstead.storage.record_store import RecordKind, RecordStore
 from podstead.wac.sharing.rules import GranteeKind
 from podstead.web.pages.addresses import is_for_apps
 from podstead.web.pages.request import PageRequest, Person
-from podstead.web.sign_in.browser_sign_in import PasswordRecovery
+
+if TYPE_CHECKING:  # loaded for the provider only
+    from podstead.idp.sessions import OpenSession
+    from podstead.web.sign_in.browser_sign_in import PasswordRecovery
 
 
 class NoReminder(msgspec.Struct, frozen=True):
