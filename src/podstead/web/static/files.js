@@ -54,7 +54,7 @@ export class MemberList {
     try {
       const rows = await fetchRows(new URL(link.href), this.isGrid());
       end.replaceWith(...rows);
-      showLocalTimes();
+      showLocalTimes(rows);
     } catch {
       return; // the link stays, for another try
     } finally {

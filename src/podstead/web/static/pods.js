@@ -3,11 +3,12 @@
 /**
  * Show each time in the reader's own time zone, where the page has it in UTC; those with
  * data-relative by how long ago they are, with the time itself as their title.
+ * @param {ParentNode[]} parts where they are
  */
-export function showLocalTimes() {
+export function showLocalTimes(parts = [document]) {
   const language = document.documentElement.lang;
   const format = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
-  for (const element of document.querySelectorAll("time[datetime]")) {
+  for (const element of parts.flatMap((part) => [...part.querySelectorAll("time[datetime]")])) {
     if (!(element instanceof HTMLTimeElement)) continue;
     const moment = new Date(element.dateTime);
     if (Number.isNaN(moment.getTime())) continue;
