@@ -39,6 +39,7 @@ ADDRESSES = {
     "personal_data": ["/.pages/collections"],
     "previews": ["/.pages/thumbnail/{pod}/picture.png"],
     "history": ["/.history/trash/{pod}/"],
+    "installable": ["/.pages/manifest.webmanifest", "/.pages/service-worker.js"],
     "legacy_notifications": ["/.notifications"],
     "links": ["/.links/open/none"],
     "notices": ["/.pages/notices"],

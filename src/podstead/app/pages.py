@@ -137,6 +137,8 @@ class PodPages:
         site.renderer.link_to(
             (route.path for route in at_this_origin), rows, bell=services.notifier.address
         )
+        heads = (each.page_head for each in services.features)
+        site.renderer.heads = [each for each in heads if each is not None]
         return routes
 
     @cached_property

@@ -73,6 +73,7 @@ SHIPPED: Final = (
     "git",
     "history",
     "importers",
+    "installable",
     "legacy_notifications",
     "links",
     "mail",
@@ -210,6 +211,10 @@ class WorkerFeature:
     navigation: Sequence[NavigationRow] = ()
     """What the navigation of pages links to, for people with a pod here: the address of a page, an
     icon and a title."""
+
+    page_head: str | None = None
+    """A template for the head of every page of people who are signed in: links, metadata, and
+    scripts of this server."""
 
     previews: ContentPreviews | None = None
     """What the pages show of stored content."""

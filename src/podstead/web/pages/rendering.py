@@ -226,7 +226,8 @@ _POLICY: Final = (
     (
         b"default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
         b"img-src 'self' data: blob:; media-src 'self' blob:; frame-src 'self'; object-src 'self'; "
-        b"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+        b"connect-src 'self'; manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+        b"base-uri 'none'"
     ),
 )
 _NONCE_BYTES: Final = 16
@@ -259,6 +260,8 @@ class PageRenderer:
         self._of_console = self._entries
         self._actions: frozenset[str] = frozenset()
         self._bell = ""
+        self.heads: Sequence[str] = ()
+        """Templates for the head of the pages of people who are signed in."""
 
     def link_to(
         self, paths: Iterable[str], further: Sequence[NavigationRow] = (), *, bell: str = ""
@@ -313,6 +316,7 @@ class PageRenderer:
                 "actions": self._actions & _PLAIN_ACTIONS if is_plain else self._actions,
                 "bell": self._bell if page.person is not None and page.person.pods else "",
                 "unread": page.waiting.unread,
+                "heads": self.heads if page.person is not None else (),
                 **context,
             },
         )
@@ -479,7 +483,12 @@ def render_in_layout(
         with_scripts=with_scripts,
         addresses=addresses,
         formats=formats,
-        **{"csrf_token": person.csrf_token if person else "", "bell": "", **values},
+        **{
+            "csrf_token": person.csrf_token if person else "",
+            "bell": "",
+            "heads": (),
+            **values,
+        },
     )
 
 

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 _TYPES: Final = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
+    "png": "image/png",
     "svg": "image/svg+xml",
     "woff2": "font/woff2",
 }
+_COMPRESSED_ALREADY: Final = (".png", ".woff2")
 _FOR_GOOD: Final = (b"cache-control", b"public, max-age=31536000, immutable")
 _VARY: Final = b"Accept-Encoding"
 _HASH_CHARACTERS: Final = 12
@@ -93,7 +95,7 @@ class AssetsEndpoint:
         if content is None or hashed != _hash():
             raise NotFound(WebCodes.NO_SUCH_ASSET)
         headers = [_FOR_GOOD]
-        if not name.endswith(".woff2") and accepts_gzip(request.fields):
+        if not name.endswith(_COMPRESSED_ALREADY) and accepts_gzip(request.fields):
             content = _compressed(name)
             headers.append(CONTENT_ENCODING)
         media_type = _TYPES[name.rpartition(".")[2]]

@@ -1,0 +1,162 @@
+"""The installed pages in Chromium: what it needs to install them, reading without a network, and
+files that the system shares."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.browser_people import PHONE_WIDTH, Window, sign_in, sign_out
+from tests.support.chromium import running_chromium
+from tests.support.people import Account, Person, create_account
+from tests.support.server import ServerProcess, running_server
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.needs("chromium")
+
+CONTROLLED = """() => navigator.serviceWorker.controller !== null || new Promise(
+    resolve => navigator.serviceWorker.addEventListener("controllerchange", () => resolve(true)))"""
+KEPT = """path => caches.open("podstead-pages").then(pages => pages.keys()).then(
+    keys => keys.some(key => new URL(key.url).pathname === path))"""
+SHARE = """() => {
+    const form = new FormData();
+    form.append("files", new File(["taken on the road"], "road.txt", {type: "text/plain"}));
+    return fetch("/.pages/receive", {method: "POST", body: form, redirect: "manual"})
+        .then(answer => answer.type);
+}"""
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with running_chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server of its own, which a test may stop."""
+    root = tmp_path_factory.mktemp("installed") / "root"
+    with running_server(ServerProcess(root=root, options=("--idp",))) as server:
+        yield server
+
+
+@pytest.fixture
+def person(provider: ServerProcess) -> Account:
+    return create_account(provider)
+
+
+@pytest.fixture
+def page(chromium: Browser, provider: ServerProcess, person: Account) -> Iterator[Page]:
+    """A page of a phone, which the service worker serves."""
+    context = Window(PHONE_WIDTH).new_context(chromium)
+    page = context.new_page()
+    sign_in(page, provider, person)
+    page.goto(f"{provider.base_url}/.pages/")
+    assert page.evaluate(CONTROLLED)
+    yield page
+    context.close()
+
+
+def _open(page: Page, provider: ServerProcess, path: str) -> None:
+    page.goto(f"{provider.base_url}/.pages/files{path}")
+    page.wait_for_load_state("networkidle")
+
+
+def _open_until(page: Page, provider: ServerProcess, path: str, *, is_kept: bool) -> None:
+    """Open a page until the service worker has taken note of it, for which nobody waits. Where the
+    worker starts too slowly, Chromium does without it."""
+
+    def is_noted() -> bool:
+        _open(page, provider, path)
+        return bool(page.evaluate(KEPT, f"/.pages/files{path}")) is is_kept
+
+    wait_until(is_noted, "the page is kept" if is_kept else "the page is dropped")
+
+
+def test_chromium_finds_nothing_that_keeps_it_from_installing(
+    page: Page, provider: ServerProcess
+) -> None:
+    session = page.context.new_cdp_session(page)
+    found = session.send("Page.getAppManifest")
+    assert found["errors"] == []
+    manifest = json.loads(found["data"])
+    assert manifest["start_url"] == "/.pages/"
+    for icon in manifest["icons"]:
+        answer = page.request.get(provider.base_url + icon["src"])
+        with Image.open(io.BytesIO(answer.body())) as picture:
+            assert "x".join(map(str, picture.size)) == icon["sizes"]
+            assert picture.get_format_mimetype() == answer.headers["content-type"] == "image/png"
+    assert session.send("Page.getInstallabilityErrors")["installabilityErrors"] == []
+
+
+def test_what_was_opened_is_read_without_a_network_until_the_person_signs_out(
+    page: Page, provider: ServerProcess, person: Account
+) -> None:
+    path = f"/{person.name}/diary.txt"
+    with Person(person).owner() as owner:
+        assert owner.put(path, "a day in the hills").status == 201
+    _open_until(page, provider, path, is_kept=True)
+    address = page.url
+    provider.stop()
+    page.context.set_offline(True)
+    page.goto(address)
+    expect(page.get_by_text("a day in the hills")).to_be_visible()
+    expect(page.get_by_role("status")).to_contain_text("You are offline")
+    page.goto(f"{provider.base_url}/.pages/files/{person.name}/never-opened.txt")
+    expect(page.get_by_role("heading", name="You are offline")).to_be_visible()
+    page.get_by_role("link", name="diary.txt").click()
+    expect(page.get_by_text("a day in the hills")).to_be_visible()
+    page.context.set_offline(False)
+    provider.start()
+    page.goto(f"{provider.base_url}/.pages/")
+    sign_out(page)
+    assert page.evaluate(KEPT, f"/.pages/files{path}") is False
+
+
+def test_what_is_gone_and_what_others_share_is_not_kept(
+    page: Page, provider: ServerProcess, person: Account
+) -> None:
+    friend = create_account(provider)
+    shared, own = f"/{friend.name}/public/list.txt", f"/{person.name}/old.txt"
+    with Person(friend).owner() as owner:
+        assert owner.put(shared, "bread").status == 201
+    with Person(person).owner() as owner:
+        assert owner.put(own, "old").status == 201
+    _open(page, provider, shared)
+    expect(page.get_by_text("bread")).to_be_visible()
+    _open_until(page, provider, own, is_kept=True)
+    assert page.evaluate(KEPT, f"/.pages/files{shared}") is False
+    with Person(person).owner() as owner:
+        assert owner.delete(own).status == 204
+    _open_until(page, provider, own, is_kept=False)
+
+
+def test_files_that_the_system_shares_are_put_in(
+    page: Page, provider: ServerProcess, person: Account
+) -> None:
+    assert page.evaluate(SHARE) == "opaqueredirect"
+    page.goto(f"{provider.base_url}/.pages/receive")
+    expect(page.get_by_role("link", name="road.txt")).to_be_visible()
+    with Person(person).owner() as owner:
+        assert owner.get(f"/{person.name}/road.txt").body == b"taken on the road"
+    assert page.evaluate("caches.has('podstead-received')") is False
+
+
+def test_a_form_of_another_site_reaches_no_pod(
+    chromium: Browser, provider: ServerProcess, person: Account
+) -> None:
+    """Without the service worker, and so without the person's own system."""
+    context = Window().new_context(chromium)
+    page = context.new_page()
+    sign_in(page, provider, person)
+    answer = page.request.post(
+        f"{provider.base_url}/.pages/receive",
+        multipart={"files": {"name": "x.txt", "mimeType": "text/plain", "buffer": b"x"}},
+    )
+    assert answer.status in (403, 405)
+    context.close()
