@@ -66,7 +66,8 @@ async function show(dialog, address, options) {
   enhance(dialog);
   if (found.content.querySelector("[data-sharing-notice]") !== null) dialog.dataset.saved = "yes";
   if (!dialog.open) dialog.showModal();
-  heading.focus();
+  const field = options === undefined ? dialog.querySelector("#who") : null;
+  (field instanceof HTMLElement ? field : heading).focus();
   return found;
 }
 
