@@ -189,6 +189,26 @@ async def test_webhooks_tell_each_answer_once(
         assert receiver.is_quiet
 
 
+@pytest.mark.feature("webhooks")
+async def test_a_webhook_about_what_was_switched_off_ends(
+    start: Start, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = pytest.importorskip("podstead.features.webhooks.worker")
+    monkeypatch.setattr(worker, "LOOK_S", 0.01)
+    server = await start()
+    await put(server, SEEN, "1")
+    async with running_receiver() as receiver:
+        made = await channel(server.alice, "WebhookChannel2023", topic(), sendTo=receiver.url)
+        await server.application.lifespan.stop()
+        async with running(settings.with_values(sparql=False)) as later:
+            alice = server.alice.asking(later)
+            async with asyncio.timeout(DEADLINE_S):
+                described = ""
+                while "Nothing is sent any more" not in described:
+                    await asyncio.sleep(0.01)
+                    described = (await alice.get(path_of(made["id"]))).text
+
+
 async def test_changes_of_another_worker_are_seen(
     server: Server, settings: Settings, evaluations: Evaluations
 ) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from podstead.app.adapters.foreign import ForeignDocuments
-from podstead.core.errors import AccessDenied, NotAuthenticated, OutboundError
+from podstead.core.errors import AccessDenied, NotAuthenticated, OutboundError, Unprocessable
 from podstead.core.request_context import set_requester
 from podstead.features.webhooks.records import GONE, WEBHOOKS, DeliveryAttempts, Webhook
 from podstead.features.webhooks.sender import Sender
@@ -71,7 +71,7 @@ class Line:
             terms = replace(terms, state=self._webhook.state)
         try:
             listening = await self._with.listeners.listen(terms, after=self._webhook.position)
-        except (NotAuthenticated, AccessDenied):
+        except (NotAuthenticated, AccessDenied, Unprocessable):  # the last: it is none any more
             return await self._give_up("the topic may not be read any more")
         quiet_s = 0.0
         async with aclosing(listening.heard()) as heard:
