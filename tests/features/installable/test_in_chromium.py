@@ -19,8 +19,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.needs("chromium")
 
-CONTROLLED = """() => navigator.serviceWorker.controller !== null || new Promise(
-    resolve => navigator.serviceWorker.addEventListener("controllerchange", () => resolve(true)))"""
+CONTROLLED = "() => navigator.serviceWorker.controller !== null"
 KEPT = """path => caches.open("podstead-pages").then(pages => pages.keys()).then(
     keys => keys.some(key => new URL(key.url).pathname === path))"""
 SHARE = """() => {
@@ -56,8 +55,13 @@ def page(chromium: Browser, provider: ServerProcess, person: Account) -> Iterato
     context = Window(PHONE_WIDTH).new_context(chromium)
     page = context.new_page()
     sign_in(page, provider, person)
-    page.goto(f"{provider.base_url}/.pages/")
-    assert page.evaluate(CONTROLLED)
+
+    def is_controlled() -> bool:
+        page.goto(f"{provider.base_url}/.pages/")
+        return bool(page.evaluate(CONTROLLED))
+
+    # A page that is loaded while the service worker starts does without it.
+    wait_until(is_controlled, "the service worker serves the page")
     yield page
     context.close()
 
@@ -68,8 +72,7 @@ def _open(page: Page, provider: ServerProcess, path: str) -> None:
 
 
 def _open_until(page: Page, provider: ServerProcess, path: str, *, is_kept: bool) -> None:
-    """Open a page until the service worker has taken note of it, for which nobody waits. Where the
-    worker starts too slowly, Chromium does without it."""
+    """Open a page until the service worker has taken note of it, for which nobody waits."""
 
     def is_noted() -> bool:
         _open(page, provider, path)
