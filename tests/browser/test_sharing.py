@@ -225,6 +225,7 @@ def test_a_contact_a_group_and_anyone_signed_in_get_access_beside_other_rules(
             assert (photos.seen_with(friends), photos.seen_with(None)) == (200, 401)
             shown.get_by_role("button", name=f"Remove {named}").click()
             shown.get_by_role("button", name="Save").click()
+            expect(shown.get_by_text("1 rule that is not edited here")).to_be_visible()
             expect(shown.get_by_role("button", name=f"Remove {named}")).to_have_count(0)
             assert _about_the_app(owner, photos, acl) == beside
         assert photos.seen_with(friends) == 403
