@@ -155,8 +155,18 @@ class Answering:
         now_s = asyncio.get_running_loop().time
         async with self._own.take(key):
             began_s = now_s()
-            yield
+            try:
+                yield
+            except RequestRefused:
+                await asyncio.sleep(min((now_s() - began_s) * _PAUSE, _MAX_PAUSE_S))
+                raise
             await asyncio.sleep(min((now_s() - began_s) * _PAUSE, _MAX_PAUSE_S))
+
+    async def first(self, topic: ResourcePath, subscriber: Subscriber) -> AnswerState | None:
+        """The answer when a channel is opened: a reader has one evaluated at a time. Raises as
+        :meth:`answer`."""
+        async with self._own.take(self.key(subscriber)):
+            return await self.answer(topic, subscriber, None, after=0)
 
     def key(self, subscriber: Subscriber) -> str:
         """Whom evaluations are counted for."""

@@ -29,6 +29,14 @@ SHARE = """() => {
         .then(answer => answer.type);
 }"""
 
+_HOSTILE = """<!doctype html><form method="post" enctype="multipart/form-data" action="{address}">
+<input type="file" name="files" multiple></form><script>
+const files = new DataTransfer();
+files.items.add(new File(["planted"], "planted.txt", {type: "text/plain"}));
+document.querySelector("input").files = files.files;
+document.querySelector("form").submit();
+</script>"""
+
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
@@ -144,6 +152,7 @@ def test_files_that_the_system_shares_are_put_in(
 ) -> None:
     assert page.evaluate(SHARE) == "opaqueredirect"
     page.goto(f"{provider.base_url}/.pages/receive")
+    page.get_by_role("button", name="Upload", exact=True).click()
     expect(page.get_by_role("link", name="road.txt")).to_be_visible()
     with Person(person).owner() as owner:
         assert owner.get(f"/{person.name}/road.txt").body == b"taken on the road"
@@ -151,15 +160,17 @@ def test_files_that_the_system_shares_are_put_in(
 
 
 def test_a_form_of_another_site_reaches_no_pod(
-    chromium: Browser, provider: ServerProcess, person: Account
+    page: Page, provider: ServerProcess, person: Account
 ) -> None:
-    """Without the service worker, and so without the person's own system."""
-    context = Window().new_context(chromium)
-    page = context.new_page()
-    sign_in(page, provider, person)
-    answer = page.request.post(
-        f"{provider.base_url}/.pages/receive",
-        multipart={"files": {"name": "x.txt", "mimeType": "text/plain", "buffer": b"x"}},
+    """The person would have to send the files."""
+    hostile = _HOSTILE.replace("{address}", f"{provider.base_url}/.pages/receive")
+    page.route(
+        "http://elsewhere.example/",
+        lambda route: route.fulfill(content_type="text/html", body=hostile),
     )
-    assert answer.status in (403, 405)
-    context.close()
+    page.goto("http://elsewhere.example/")
+    page.wait_for_url("**/.pages/upload/**")
+    expect(page.get_by_role("button", name="Upload", exact=True)).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    with Person(person).owner() as owner:
+        assert owner.get(f"/{person.name}/planted.txt").status == 404

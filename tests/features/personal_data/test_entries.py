@@ -9,14 +9,16 @@ from rdflib.compare import isomorphic
 
 from podstead.core.media_types import N_TRIPLES, TURTLE
 from podstead.features.personal_data.entries import (
+    MAX_DEPTH,
+    MAX_VALUES,
     PersonalEntry,
     edit_of,
-    entries_in,
     is_only_thing,
     new_entry,
     read_entry,
     read_moment,
     shown_in_form,
+    subjects_in,
     without,
 )
 from podstead.features.personal_data.kinds import (
@@ -49,6 +51,10 @@ def judged(graph: Graph) -> rdflib.Graph:
     """What rdflib reads in the graph, once it is written."""
     content = serialize(Document(Dataset(graph)), N_TRIPLES, base_iri=URL)
     return oracle.read(content, N_TRIPLES)
+
+
+def entries_in(graph: Graph, url: str, kind: KindOfEntry) -> list[PersonalEntry]:
+    return [read_entry(graph, each, kind) for each in subjects_in(graph, url, kind)]
 
 
 def entries(turtle: str, kind: KindOfEntry) -> list[PersonalEntry]:
@@ -256,3 +262,30 @@ def test_new_things_are_as_they_were_typed(
     (entry,) = entries_in(graph, URL, kind)
     for name, values in wanted.items():
         assert [shown_in_form(each, kind.field(name)) for each in entry.values[name]] == values
+
+
+def test_values_that_nobody_has_seen_are_left_alone() -> None:
+    numbers = " ".join(f"vcard:hasTelephone <tel:+49{number}>;" for number in range(60))
+    graph = graph_of(
+        "@prefix vcard: <http://www.w3.org/2006/vcard/ns#>."
+        f'<#this> a vcard:Individual; {numbers} vcard:fn "Ann".'
+    )
+    (entry,) = entries_in(graph, URL, CONTACTS)
+    shown = entry.values["telephone"]
+    assert len(shown) == MAX_VALUES
+    after = edit_of(graph, entry, {"name": ["Bea"], "telephone": shown[1:]}).applied(graph)
+    judge = judged(after)
+    assert str(judge.value(THIS, VCARD.fn)) == "Bea"
+    assert len(list(judge.objects(THIS, VCARD.hasTelephone))) == 59
+
+
+def test_what_a_thing_leads_to_is_followed_a_bounded_way() -> None:
+    chain = "".join(f"_:n{number} <#next> _:n{number + 1}. " for number in range(200))
+    graph = graph_of(
+        "@prefix vcard: <http://www.w3.org/2006/vcard/ns#>."
+        f'<#this> a vcard:Individual; vcard:fn "Ann"; <#next> _:n0. <#other> <#is> 1. {chain}'
+    )
+    (entry,) = entries_in(graph, URL, CONTACTS)
+    judge = judged(without(graph, entry))
+    assert (THIS, None, None) not in judge
+    assert len(judge) == 1 + 200 - MAX_DEPTH

@@ -2,7 +2,7 @@
 
 The worker stores only pages about the person's own pods, since the rights of others to those cannot
 be taken from them. Files that the system's "Share" sends stay in the browser until its person has
-said where they go: a form that another site makes the browser send reaches no pod.
+sent them: a form that another site makes the browser send reaches no pod.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from itertools import count
+from itertools import chain, count, islice
 from typing import Final
 
 from podstead.core import vocab
@@ -32,6 +32,10 @@ MAX_VALUES: Final = 50
 
 MAX_LINES: Final = 5_000
 """How many lines of a pad are shown."""
+MAX_LINES_IN_LIST: Final = 20
+"""How many of them are read for a list: several pads may have the same lines."""
+MAX_DEPTH: Final = 50
+"""What a thing leads to goes with it, but not what is nested deeper than this."""
 
 _TYPE: Final = Iri(vocab.RDF_TYPE)
 _NEXT: Final = Iri(vocab.PIM + "next")
@@ -129,33 +133,33 @@ class GraphEdit:
         return Graph([*kept, *self.inserts])
 
 
-def entries_in(graph: Graph, document_url: str, kind: KindOfEntry) -> list[PersonalEntry]:
+def subjects_in(graph: Graph, document_url: str, kind: KindOfEntry) -> Iterator[Iri]:
     """The things of a kind that a document is about. Others, which it only names, are not."""
     found = (each for type_ in kind.types for each in graph.subjects(_TYPE, type_))
-    return [
-        read_entry(graph, each, kind)
-        for each in dict.fromkeys(found)
-        if isinstance(each, Iri) and _is_of(each, document_url)
-    ]
+    for each in dict.fromkeys(found):
+        if isinstance(each, Iri) and _is_of(each, document_url):
+            yield each
 
 
-def read_entry(graph: Graph, subject: Iri, kind: KindOfEntry) -> PersonalEntry:
-    """What a document says about a thing of this kind."""
+def read_entry(
+    graph: Graph, subject: Iri, kind: KindOfEntry, *, max_lines: int = MAX_LINES
+) -> PersonalEntry:
+    """What a document says about a thing of this kind; of a pad, so many lines."""
     values: dict[str, Sequence[str]] = {}
     for each in kind.fields:
         texts = dict.fromkeys(value.text for value in _values(graph, subject, each))
-        values[each.name] = tuple(texts)[: MAX_VALUES if each.many else 1]
+        values[each.name] = tuple(texts)[: None if each.many else 1]
     is_pad = (subject, _TYPE, NOTEPAD) in graph and "note" in values
     if is_pad:
-        values["note"] = (_pad_text(graph, subject),)
+        values["note"] = (_pad_text(graph, subject, max_lines),)
     return PersonalEntry(kind, subject.value, values, is_pad)
 
 
-def _pad_lines(graph: Graph, pad: Iri) -> list[Iri]:
+def _pad_lines(graph: Graph, pad: Iri, max_lines: int = MAX_LINES) -> list[Iri]:
     """The nodes of the lines of a pad, in order."""
     found: dict[Iri, None] = {}
     at = pad
-    while len(found) < MAX_LINES:
+    while len(found) < max_lines:
         following = (each for each in graph.objects(at, _NEXT) if isinstance(each, Iri))
         at = next(following, pad)
         if at == pad or at in found:
@@ -164,10 +168,10 @@ def _pad_lines(graph: Graph, pad: Iri) -> list[Iri]:
     return list(found)
 
 
-def _pad_text(graph: Graph, pad: Iri) -> str:
+def _pad_text(graph: Graph, pad: Iri, max_lines: int) -> str:
     lines = (
         next((each.value for one in _CONTENT for each in graph.objects(line, one)), "")
-        for line in _pad_lines(graph, pad)
+        for line in _pad_lines(graph, pad, max_lines)
     )
     return "\n".join(lines)
 
@@ -178,26 +182,28 @@ def _is_of(subject: Iri, document_url: str) -> bool:
 
 
 def _values(graph: Graph, subject: Subject, of: Field) -> list[_Value]:
-    """The values of a field: those of preferred predicates first, texts without a language before
-    those with one."""
+    """The values of a field, at most MAX_VALUES, so that an edit leaves those alone that nobody has
+    seen: those of preferred predicates first, texts without a language before those with one."""
     found: list[_Value] = []
     for predicate in of.predicates:
-        stated = [
-            value
+        stated = chain.from_iterable(
+            _stated(graph, (subject, predicate, each), of)
             for each in graph.objects(subject, predicate)
-            for value in _stated(graph, (subject, predicate, each), of)
-        ]
-        found += sorted(stated, key=lambda each: getattr(each.statement[2], "language", "") or "")
-    return found
+        )
+        found += sorted(
+            islice(stated, MAX_VALUES),
+            key=lambda each: getattr(each.statement[2], "language", "") or "",
+        )
+    return found[:MAX_VALUES]
 
 
 def _stated(graph: Graph, statement: Triple, of: Field) -> Iterator[_Value]:
     object_ = statement[2]
     if not isinstance(object_, Literal):
         about = graph.about(object_)
-        inner = [(each, value) for each in of.inner for value in about.get(each, ())]
-        if inner:
-            for predicate, value in inner:
+        inner = ((each, value) for each in of.inner for value in about.get(each, ()))
+        if first := next(inner, None):
+            for predicate, value in chain([first], inner):
                 if isinstance(value, Iri | Literal):
                     yield _Value(_text(value, of), (object_, predicate, value), statement)
             return
@@ -346,7 +352,7 @@ def without(graph: Graph, entry: PersonalEntry) -> Graph:
     """The document without a thing, and without the nodes that only the thing leads to."""
     gone: set[Object] = {Iri(entry.iri)}
     parts = _parts(graph, entry)
-    while True:
+    for _ in range(MAX_DEPTH):
         left = [each for each in graph if each[0] not in gone]
         named = {each[2] for each in left if each[0] not in parts}
         nodes = {
@@ -357,8 +363,9 @@ def without(graph: Graph, entry: PersonalEntry) -> Graph:
             and each[2] not in named
         }
         if nodes <= gone:
-            return Graph(left)
+            break
         gone |= nodes
+    return Graph([each for each in graph if each[0] not in gone])
 
 
 def is_only_thing(graph: Graph, entry: PersonalEntry, document_url: str) -> bool:

@@ -9,7 +9,7 @@ book only gives names.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,12 +22,13 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import N3, TURTLE
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.features.personal_data.entries import (
+    MAX_LINES_IN_LIST,
     PersonalEntry,
     edit_of,
-    entries_in,
     is_only_thing,
     new_entry,
     read_entry,
+    subjects_in,
     without,
 )
 from podstead.features.personal_data.kinds import CONTACTS, DC, KINDS, KindOfEntry
@@ -125,10 +126,10 @@ class Collections:
         """A thing and its document; without an IRI, the first thing in it. Raises what a GET
         raises, and NotFound."""
         read = await self.documents.read(person, path)
-        found = things_in(read.document.graph, self.documents.base_url + path)
-        for each in found:
-            if each.iri == iri or not iri:
-                return each, read
+        graph, url = read.document.graph, self.documents.base_url + path
+        for kind, subject in things_in(graph, url):
+            if subject.value == iri or not iri:
+                return read_entry(graph, subject, kind), read
         raise NotFound
 
     async def save(
@@ -284,9 +285,11 @@ class Collections:
         await self.resources.handle(ResourceRequest(operation, person))
 
 
-def things_in(graph: Graph, document_url: str) -> list[PersonalEntry]:
+def things_in(graph: Graph, document_url: str) -> Iterator[tuple[KindOfEntry, Iri]]:
     """The things of all kinds that a document is about."""
-    return [each for kind in KINDS.values() for each in entries_in(graph, document_url, kind)]
+    for kind in KINDS.values():
+        for each in subjects_in(graph, document_url, kind):
+            yield kind, each
 
 
 class _Search:
@@ -379,7 +382,7 @@ class _Search:
                     if document in self._gone:
                         continue
                 about = card if card.about(contact) else named
-                self._keep(PlacedEntry(read_entry(about, contact, self._kind), document))
+                self._keep(about, contact, document)
 
     async def _take_container(self, place: str) -> None:
         path = self._documents.path_of(place)
@@ -407,15 +410,16 @@ class _Search:
                 self._take(graph, each.path)
 
     def _take(self, graph: Graph, path: ResourcePath) -> None:
-        for each in entries_in(graph, self._documents.base_url + path, self._kind):
-            self._keep(PlacedEntry(each, path))
+        for each in subjects_in(graph, self._documents.base_url + path, self._kind):
+            self._keep(graph, each, path)
 
-    def _keep(self, place: PlacedEntry) -> None:
+    def _keep(self, graph: Graph, thing: Iri, path: ResourcePath) -> None:
         places = self._found.places
-        if len(places) < MAX_ENTRIES:
-            places.setdefault(place.entry.iri, place)
-        else:
+        if len(places) >= MAX_ENTRIES:
             self._found.is_complete = False
+        elif thing.value not in places:
+            entry = read_entry(graph, thing, self._kind, max_lines=MAX_LINES_IN_LIST)
+            places[thing.value] = PlacedEntry(entry, path)
 
     async def _graph(self, iri: str) -> Graph:
         """What the document of an IRI states, as far as the person may read it; nothing beyond the

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+from itertools import islice
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -24,6 +25,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.features import WorkerFeature
 from podstead.features.personal_data.entries import (
     MAX_VALUE_CHARACTERS,
+    MAX_VALUES,
     Moment,
     PersonalEntry,
     read_moment,
@@ -651,6 +653,8 @@ def _values_of(sent: FormSubmission, of: Field, text: str, known: set[str]) -> l
         time = sent.text(f"{of.name}-time").strip()[:5]
         text = f"{text.strip()}T{time}" if time else text.strip()
     lines = [" ".join(each.split()) for each in (text.splitlines() if of.many else [text])]
+    if len(lines) > MAX_VALUES:
+        raise BadRequest(_("At most %(count)s lines.", count=MAX_VALUES))
     return [each if each in known else _line(each, of) for each in lines if each]
 
 
@@ -695,8 +699,8 @@ class OpenAs(DocumentOffers):
             return ()
         found = things_in(read.document.graph, self.base_url + path)
         return [
-            DocumentOffer(entry_url(path, each.iri, self.base_url), _(TEXTS[each.kind.name].open))
-            for each in found[:1]
+            DocumentOffer(entry_url(path, each.value, self.base_url), _(TEXTS[kind.name].open))
+            for kind, each in islice(found, 1)
         ]
 
 

@@ -20,11 +20,11 @@ def answer_state(content: bytes, *, is_ordered: bool) -> str:
     for _ in range(_ROUNDS if names else 0):
         found: dict[bytes, list[bytes]] = defaultdict(list)
         for number, row in enumerate(rows):
-            shown = [names.get(cell, cell) for cell in row]
+            shown = _digest([names.get(cell, cell) for cell in row])
             for column, cell in enumerate(row):
                 if cell in names:
                     place = b"%d %d" % (column, number if is_ordered else 0)
-                    found[cell].append(_digest([place, *shown]))
+                    found[cell].append(_digest([place, shown]))
         refined = {cell: b"_:" + _digest(sorted(places)) for cell, places in found.items()}
         if len(set(refined.values())) == len(set(names.values())):
             break

@@ -8,6 +8,7 @@ below it that they may read.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -195,7 +196,8 @@ class SparqlEndpoint:
             if len(content) > _MAX_WATCHED_BYTES:
                 await pieces.aclose()  # type: ignore[attr-defined]
                 raise Unprocessable("The result is too large to be watched: 1 MiB at most")
-        return AnswerState(answer_state(bytes(content), is_ordered=query.is_ordered), basis)
+        state = await asyncio.to_thread(answer_state, bytes(content), is_ordered=query.is_ordered)
+        return AnswerState(state, basis)
 
     def _described(self, request: Request, container: ResourcePath) -> Response:
         media_type = choose(request.fields.get(b"accept"), GRAPH_TYPES)

@@ -73,7 +73,8 @@ class OwnGroups:
         read = await self._agent_documents.read(person, path)
         graph = read.document.graph
         for subject in sorted(graph.subjects(_TYPE, _GROUP), key=str):
-            if isinstance(subject, Iri):
+            # Rules about a group of another address are about whatever is there.
+            if isinstance(subject, Iri) and self._agent_documents.path_of(subject.value) == path:
                 members = {
                     each.value for each in graph.objects(subject, _MEMBER) if isinstance(each, Iri)
                 }

@@ -143,7 +143,7 @@ class Subscriptions:
         began = await self.log.newest_sequence()
         if is_question(wanted.topic):
             await self.channels.check_questions(counted_as)
-            answer = await self.answering.answer(wanted.topic, subscriber, None, after=0)
+            answer = await self.answering.first(wanted.topic, subscriber)
             if answer is not None and wanted.state is None:
                 wanted = replace(wanted, state=answer.state)
         opened = await self.channels.open(wanted, subscriber, counted_as=counted_as, began=began)

@@ -58,10 +58,12 @@ class PeopleField:
         Raises NobodyFound, UnusableIri, RateLimited, SeveralFound."""
         identity, typed = identity_of(page), sent.text("who").strip()
         wanted = typed.casefold()
+        # Whoever gives a contact its name must not make an address mean somebody else.
+        is_address = "://" in typed or typed.startswith("did:")
         found = {
             each.grantee
             for each in await self.known.named(identity, page.signed_in().pods)
-            if wanted and wanted in (each.name.casefold(), each.grantee.iri.casefold())
+            if (each.grantee.iri == typed if is_address else each.name.casefold() == wanted)
         }
         try:
             if "://" not in typed or not found:

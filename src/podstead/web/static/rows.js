@@ -81,7 +81,7 @@ function openMenu(row, at) {
     const isStarred = row.querySelector(".star") !== null;
     /** @type {HTMLElement} */ (item).hidden = star ? (star === "no") !== isStarred : only !== undefined && only !== kind;
     const link = item.querySelector("a");
-    if (link) link.href = (link.dataset.href ??= link.getAttribute("href") ?? "").replace("{path}", path);
+    if (link) link.href = (link.dataset.href ??= link.getAttribute("href") ?? "").replace("{path}", () => path);
   }
   const button = /** @type {HTMLElement} */ (row.querySelector("button.do"));
   if (at) focusOn(row);

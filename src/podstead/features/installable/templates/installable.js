@@ -37,13 +37,16 @@ async function listOpened() {
   }
 }
 
-/** Fill in the form for uploads, as if the person had chosen the files there. */
+/**
+ * Fill in the form for uploads. The person sends it: any site can make a browser post files to the
+ * address that the system's "Share" uses.
+ */
 async function takeReceived() {
   if (document.readyState !== "complete") {
     await new Promise((resolve) => addEventListener("load", resolve, { once: true }));
   }
-  const input = [...document.querySelectorAll("main input[type=file][multiple]")].at(-1);
-  if (!(input instanceof HTMLInputElement)) return;
+  const input = document.querySelector("main .upload-form input[type=file]");
+  if (!(input instanceof HTMLInputElement) || !input.form) return;
   const received = await caches.open(RECEIVED_FILES);
   const files = new DataTransfer();
   for (const request of await received.keys()) {
@@ -56,7 +59,7 @@ async function takeReceived() {
   await caches.delete(RECEIVED_FILES);
   if (files.files.length === 0) return;
   input.files = files.files;
-  input.dispatchEvent(new Event("change", { bubbles: true }));
+  input.form.hidden = false;
 }
 
 if ("serviceWorker" in navigator && isSecureContext) {
