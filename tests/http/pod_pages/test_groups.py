@@ -128,3 +128,24 @@ async def test_a_group_needs_a_name(photos: Server, alice: Browser) -> None:
     assert (await alice.send(page, GROUPS, name="  ")).status == 400
     assert "No groups yet" in words(await alice.get(GROUPS))
     assert (await photos.alice.get("/alice/groups/")).status == 404
+
+
+async def test_a_document_has_no_group_of_another_address(photos: Server, alice: Browser) -> None:
+    """A rule about it would be about whatever is there."""
+    foreign = f'<https://elsewhere.example/g#it> a <{VCARD.Group}>; <{VCARD.fn}> "Family".'
+    answer = await photos.alice.put("/alice/groups/foreign.ttl", foreign, TURTLE)
+    assert answer.status == 201
+    assert "Family" not in (await alice.get(GROUPS)).text
+    shown = await share(alice, "Family")
+    assert "elsewhere.example" not in shown.text
+
+
+async def test_an_address_means_nobody_who_is_only_called_that(
+    photos: Server, alice: Browser
+) -> None:
+    page = await new_group(alice, photos.bob_web_id)
+    path = page.path.removeprefix(GROUPS)
+    await share(alice, photos.bob_web_id)
+    assert (await photos.bob.get(PHOTO)).status == 200
+    rules = (await photos.alice.get(f"{PHOTO}.acl", accept=TURTLE)).text
+    assert path not in rules
