@@ -145,14 +145,14 @@ def test_a_folder_is_shared_with_everyone_and_says_why(
     page.goto(photos.url("share", f"{photos.folder}sea.txt"))
     sentence = "Everyone can view, because the folder “photos” says so."
     expect(page.get_by_text(sentence)).to_be_visible()
-    page.get_by_text("Why, and further rules").click()
+    page.get_by_text("Why, and other rules").click()
     page.get_by_role("link", name="Why can somebody see this?").click()
     page.get_by_label("Who", exact=True).select_option("anybody")
     page.get_by_role("button", name="Explain").click()
     expect(page.get_by_text("The rules of “photos” allow it to everyone.")).to_be_visible()
     # What inheritance gives is replaced, and followed again.
     page.goto(photos.url("share", f"{photos.folder}sea.txt"))
-    page.get_by_text("Why, and further rules").click()
+    page.get_by_text("Why, and other rules").click()
     page.get_by_role("button", name="Give this rules of its own").click()
     page.get_by_role("button", name="Save").click()
     page.get_by_role("button", name="Remove Everyone").click()
@@ -160,7 +160,7 @@ def test_a_folder_is_shared_with_everyone_and_says_why(
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("button", name="Remove Everyone")).to_have_count(0)
     assert photos.seen_by(None) == 401
-    page.get_by_text("Why, and further rules").click()
+    page.get_by_text("Why, and other rules").click()
     page.get_by_role("button", name="Follow the folder above again").click()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text(sentence)).to_be_visible()

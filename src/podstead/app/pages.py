@@ -296,7 +296,7 @@ class PodPages:
         names = NamesByReader(services.base_url, GroupNames(documents), contacts)
         groups = OwnGroups(services.resources, services.documents, services.randomness)
         known = KnownPeople(contacts, groups, self._shared_lists, services.owners)
-        field = PeopleField(people, known)
+        field = PeopleField(people, known, self._sections)
         return (
             SharePage(
                 site,

@@ -237,7 +237,7 @@ class WatchedQuestion:
         except Exception:
             logger.exception("A question could not be answered")
             for watch in tuple(self._watches):
-                watch.queue.close(EndReason.SLOW)
+                watch.queue.close(EndReason.FAILED)
 
     async def _evaluate(self) -> bool:
         """Tell of the answer, if it is another one; False if it may not be asked any more."""

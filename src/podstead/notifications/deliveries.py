@@ -55,6 +55,7 @@ class EndReason(Enum):
     REVOKED = "the topic may no longer be read"
     EXPIRED = "the credential is no longer valid"
     SLOW = "messages were not taken fast enough"
+    FAILED = "the answer could not be determined"
     STOPPING = "the server stops"
     CLOSED = "the listener left"
 

@@ -100,7 +100,6 @@ class WebCodes(ErrorCode):
         "Not everything has arrived; try again",
     )
     BODY_ENDED_EARLY = ("The request body ended early", "Not everything has arrived; try again")
-    NO_POD_HERE = ("You have no pod here", "You have no pod on this server")
     TOO_MANY_PARTS = "A form can have at most {number} files: upload the rest with another one"
     TARGET_TOO_LONG = (
         "The request target can have at most {number} bytes",

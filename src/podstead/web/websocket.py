@@ -295,6 +295,7 @@ _CLOSE_CODES: Final = MappingProxyType(
         EndReason.EXPIRED: POLICY_VIOLATION,
         EndReason.REVOKED: POLICY_VIOLATION,
         EndReason.SLOW: TRY_AGAIN_LATER,
+        EndReason.FAILED: INTERNAL_ERROR,
         EndReason.STOPPING: GOING_AWAY,
     }
 )

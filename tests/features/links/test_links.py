@@ -621,3 +621,17 @@ async def test_the_end_of_a_link_and_one_that_nobody_opens_are_announced(
     page = (await browser.get("/.pages/requests")).text
     assert "forgotten: not used since" in page
     assert "ends: ended" not in page
+
+
+async def test_a_link_is_not_suggested_as_somebody_to_share_with(
+    server: Server, owner: Owner
+) -> None:
+    await owner.link()
+    [link] = await owner.ids()
+    assert link in (await server.alice.get(FOLDER + ".acl")).text
+    groups = "/.pages/groups"
+    group = await owner.browser.send(await owner.browser.get(groups), groups, name="Family")
+    assert "Family" in group.text
+    for address in (group.path, f"{SHARE}{FOLDER}a.txt"):
+        offered = re.findall(r"<option [^>]*>", (await owner.browser.get(address)).text)
+        assert not [each for each in offered if link in each]

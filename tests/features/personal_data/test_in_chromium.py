@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -26,6 +27,17 @@ COLLECTIONS = "/.pages/collections"
 def chromium() -> Iterator[Browser]:
     with running_chromium() as browser:
         yield browser
+
+
+@pytest.fixture
+def new_page(chromium: Browser) -> Iterator[Callable[[Window], Page]]:
+    """Opens pages in windows of their own, which are closed in the end."""
+    with ExitStack() as opened:
+
+        def in_window(window: Window) -> Page:
+            return opened.enter_context(window.new_context(chromium)).new_page()
+
+        yield in_window
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +77,9 @@ def add(page: Page, base_url: str, kind: str, button: str, **typed: str) -> None
 
 
 def test_what_applications_keep_is_looked_through_and_edited_without_scripts(
-    chromium: Browser, provider: ServerProcess, person: Account
+    new_page: Callable[[Window], Page], provider: ServerProcess, person: Account
 ) -> None:
-    context = Window(scripts=False).new_context(chromium)
-    page, base_url = context.new_page(), provider.base_url
+    page, base_url = new_page(Window(scripts=False)), provider.base_url
     sign_in(page, provider, person)
     page.get_by_role("navigation", name="Pages").get_by_role("link", name="Contacts & more").click()
     page.get_by_role("link", name="Carla Diaz").click()
@@ -88,14 +99,12 @@ def test_what_applications_keep_is_looked_through_and_edited_without_scripts(
     page.get_by_role("link", name="Delete").click()
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", name="No bookmarks yet")).to_be_visible()
-    context.close()
 
 
 def test_the_pages_are_accessible(
-    chromium: Browser, provider: ServerProcess, person: Account, axe: str
+    new_page: Callable[[Window], Page], provider: ServerProcess, person: Account, axe: str
 ) -> None:
-    context = Window(PHONE_WIDTH).new_context(chromium)
-    page, base_url = context.new_page(), provider.base_url
+    page, base_url = new_page(Window(PHONE_WIDTH)), provider.base_url
     sign_in(page, provider, person)
     entry = f"/.pages/collections/{person.name}/Contacts/Person/1/index.ttl?thing=%23this"
     for address in (
@@ -111,4 +120,3 @@ def test_the_pages_are_accessible(
     ):
         page.goto(base_url + address)
         assert violations(page, axe) == {}, address
-    context.close()

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from podstead.notifications import answers
+from podstead.notifications.answers import WatchedQuestion
 from tests.support.application import BASE
 from tests.support.asgi_sockets import Closed
 from tests.support.notification_channels import subscribe
@@ -112,3 +113,18 @@ async def test_filters_and_pages_are_part_of_the_question(
 async def test_what_is_no_question_is_refused(searched: Searched) -> None:
     for asked in (topic(more="&sort=size"), topic(more="&page=0")):
         assert (await subscribe(searched.server.alice, SOCKETS, asked)).status == 400
+
+
+async def test_an_internal_error_is_told_as_such(
+    searched: Searched, evaluations: Evaluations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(_self: WatchedQuestion) -> None:
+        raise RuntimeError("a defect")
+
+    async with evaluations.watched(searched.server, "alice", topic()) as alice:
+        monkeypatch.setattr(WatchedQuestion, "_answer", fails)
+        await put(searched, SEEN, "apples")
+        with pytest.raises(Closed) as closed:
+            async with asyncio.timeout(DEADLINE_S):
+                await alice.socket.receive()
+        assert closed.value.code == 1011

@@ -44,12 +44,12 @@ async def test_what_has_a_star_is_on_the_first_page_and_marked_in_the_list(
     await put(server.alice, f"{ROOT}a.txt")
     await put(server.alice, f"{ROOT}folder/b.txt")
     page = await star(alice, f"{ROOT}a.txt")
-    assert "a.txt has a star now." in page.text
+    assert "a.txt is starred." in page.text
     assert page.text.count('aria-label="Starred"') == 1
     await star(alice, f"{ROOT}folder/")
     assert await linked(alice, "/.pages/") == [f"{ROOT}folder/", f"{ROOT}a.txt"]
     page = await star(alice, f"{ROOT}a.txt", "no")
-    assert "a.txt has no star any more." in page.text
+    assert "a.txt is no longer starred." in page.text
     assert await linked(alice) == [f"{ROOT}folder/"]
 
 
@@ -87,7 +87,7 @@ async def test_there_are_only_so_many_stars(
     await star(alice, f"{ROOT}a")
     await star(alice, f"{ROOT}b")
     page = await star(alice, f"{ROOT}c")
-    assert "There are too many stars." in page.text
+    assert f"You can star up to {stars.MAX_STARRED} files and folders." in page.text
     assert await linked(alice) == [f"{ROOT}b", f"{ROOT}a"]
     await star(alice, f"{ROOT}a")  # it has one already
     assert await linked(alice) == [f"{ROOT}a", f"{ROOT}b"]

@@ -12,7 +12,7 @@ from tests.support.pod_pages import sign_in_to_account
 
 HOME = "/.pages/"
 WELCOME = "/.pages/welcome"
-FILES = "Put your first files in"
+FILES = "Upload your first files"
 WAY_BACK = "Keep a way back in"
 SHARE = "Share something"
 ALL = [FILES, WAY_BACK, SHARE]

@@ -8,6 +8,7 @@ import pytest
 from rdflib import RDF, Graph, URIRef
 from rdflib.namespace import Namespace
 
+from podstead.web.sharing import groups
 from tests.http.pod_pages.test_sharing import PHOTO, SHARE, knows, share, words
 from tests.support.application import BASE, Server
 from tests.support.browser import Browser, Page
@@ -149,3 +150,22 @@ async def test_an_address_means_nobody_who_is_only_called_that(
     assert (await photos.bob.get(PHOTO)).status == 200
     rules = (await photos.alice.get(f"{PHOTO}.acl", accept=TURTLE)).text
     assert path not in rules
+
+
+async def test_a_deleted_group_leaves_also_the_rules_that_its_page_does_not_list(
+    photos: Server, alice: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "_SHOWN_PLACES", 1)
+    page = await new_group(alice, "Family", "bob")
+    await share(alice, "Family")
+    at = f"/.pages/share{PHOTO}"
+    fields = {"who": "Family", "kind": "agent", "role": "edit", "step": "share"}
+    await alice.send(await alice.get(at), at, **fields)
+    acls = ("/alice/photos/.acl", f"{PHOTO}.acl")
+    for acl in acls:
+        assert "agentGroup" in (await photos.alice.get(acl)).text
+    page = await alice.get(page.path)
+    assert "One more is not shown." in words(page)
+    await alice.post(page.path, {**page.form(page.path).fields, "change": "delete"})
+    for acl in acls:
+        assert "agentGroup" not in (await photos.alice.get(acl)).text

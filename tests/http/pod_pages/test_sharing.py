@@ -11,6 +11,7 @@ import pytest
 from podstead.app.services import Services
 from podstead.core import vocab
 from podstead.core.vocab import ACL
+from podstead.resources.sharing import people
 from podstead.web.pages.notifier import SHARED, Notifier, PersonNotice
 from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.browser import Browser, Page
@@ -165,11 +166,27 @@ async def test_people_are_called_as_the_owner_calls_them(photos: Server, alice: 
     assert (await photos.bob.get(PHOTO)).status == 200
 
 
+async def test_ones_own_contacts_are_found_after_too_many_look_ups(
+    photos: Server, alice: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await knows(photos, photos.bob_web_id, "Bob Builder")
+    monkeypatch.setattr(people, "LOOKUPS_PER_HOUR", 1)
+    assert "Nobody was found." in words(await share(alice, "nobody-here"))
+    assert "You have looked for many people." in words(await share(alice, "nobody-here"))
+    assert "Bob Builder can view." in words(await share(alice, "bob builder"))
+
+
+async def test_an_empty_field_means_nobody(photos: Server, alice: Browser) -> None:
+    await knows(photos, photos.bob_web_id, "")  # who has no name here
+    assert "Nobody was found." in words(await share(alice, ""))
+    assert (await photos.bob.get(PHOTO)).status == 403
+
+
 async def test_a_name_of_several_is_asked_about(photos: Server, alice: Browser) -> None:
     await knows(photos, "https://carol.example/#me", "bob")
     shown = await share(alice, "bob")
     assert shown.status == 400
-    assert "Several are called that." in words(shown)
+    assert "More than one match." in words(shown)
     assert (await photos.bob.get(PHOTO)).status == 403
     chosen = {"choice": f"agent {photos.bob_web_id}", "step": "share"}
     # A choice counts for the name that it was offered for.

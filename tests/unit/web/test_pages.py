@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from html.parser import HTMLParser
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from podstead.web.asgi import HeaderFields, Message
 from podstead.web.body import AsgiBody, BodyPace
 from podstead.web.browsers import browser_name
 from podstead.web.errors import STATUSES
+from podstead.web.pages.addresses import with_next
 from podstead.web.pages.cookies import SESSION, Cookies, Notice
 from podstead.web.pages.formats import machine_time
 from podstead.web.pages.rendering import error_page, form_source
@@ -272,3 +274,12 @@ def test_days_are_written_for_people_and_for_programs() -> None:
 def test_a_policy_names_where_a_form_may_lead(url: str, source: str) -> None:
     """A-45: nothing in an application's address writes into the policy."""
     assert form_source(url) == source
+
+
+def test_the_next_page_is_added_to_an_address_with_or_without_a_query() -> None:
+    afterwards = "/.pages/files/a b?x=1&y=2"
+    for address in ("/.pages/sign-in", "/.pages/sign-in?ways=all"):
+        assert with_next(address, None) == address
+        query = parse_qs(urlsplit(with_next(address, afterwards)).query)
+        assert query.pop("next") == [afterwards]
+        assert query == parse_qs(urlsplit(address).query)

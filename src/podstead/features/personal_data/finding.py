@@ -158,12 +158,12 @@ class Collections:
             await self._put(person, place.document, read, without(graph, place.entry))
 
     async def rename_in_books(
-        self, person: Identity, found: FoundEntries, iri: str, name: str | None
+        self, person: Identity, pods: Sequence[ResourcePath], iri: str, name: str | None
     ) -> None:
         """Let the address books list a contact by another name, or by none. Raises
         RequestRefused."""
         contact = Iri(iri)
-        for book in found.books:
+        for book in await _Search(self, person, pods, CONTACTS).books():
             graph = (await self.documents.read(person, book.names)).document.graph
             about = graph.about(contact)
             if name is None:
@@ -324,6 +324,25 @@ class _Search:
                         await self._take_container(place)
         return self._found
 
+    async def books(self) -> Sequence[Book]:
+        """The address books, without the contacts in them."""
+        for index in await self._type_indexes():
+            graph = await self._graph(index)
+            for registration in graph.subjects(_FOR_CLASS, _BOOK):
+                for place in _iris(graph.objects(registration, _INSTANCE)):
+                    await self._names_in(place, await self._graph(place))
+        return self._found.books
+
+    async def _names_in(self, book: str, graph: Graph) -> list[Graph]:
+        """The names that an address book lists."""
+        found = []
+        for names in _iris(graph.objects(Iri(book), _NAME_INDEX)):
+            found.append(await self._graph(names))
+            index = self._documents.path_of(names)
+            if index is not None and self._is_own(index) and index in self._read:
+                self._found.books.append(Book(book, index))
+        return found
+
     async def _type_indexes(self) -> list[str]:
         """The type indexes, the private ones first; those in the usual places if the profile is on
         another server or names none."""
@@ -365,11 +384,7 @@ class _Search:
             if self._is_own(path) and path not in self._found.documents and path in self._read:
                 self._found.documents.append(path)
             return
-        for names in _iris(graph.objects(Iri(place), _NAME_INDEX)):
-            named = await self._graph(names)
-            index = self._documents.path_of(names)
-            if index is not None and self._is_own(index) and index in self._read:
-                self._found.books.append(Book(place, index))
+        for named in await self._names_in(place, graph):
             contacts = named.subjects(_NAME)
             for contact in contacts:
                 document = self._documents.path_of(contact.value)

@@ -429,11 +429,9 @@ class CollectionPages:
     async def _list_by_name(self, page: PageRequest, place: PlacedEntry, name: str | None) -> None:
         """Let address books list a contact by its new name, where the person may write them."""
         if place.entry.kind is CONTACTS:
-            person = page.signed_in()
-            found = await self.collections.find(person.identity, person.pods, CONTACTS)
+            person, iri = page.signed_in(), place.entry.iri
             with suppress(RequestRefused):  # the contact itself is stored already
-                iri = place.entry.iri
-                await self.collections.rename_in_books(person.identity, found, iri, name)
+                await self.collections.rename_in_books(person.identity, person.pods, iri, name)
 
     async def _changed(
         self, page: PageRequest, place: PlacedEntry, read: ReadDocument, sent: FormSubmission
@@ -637,10 +635,25 @@ def _typed(
             errors[each.name] = refusal_text(error)
     if not errors and not any(values.values()):
         errors[fields[0].name] = _("Type something.")
-    start, end = (next(iter(values.get(each, ())), "") for each in ("start", "end"))
-    if start and end and (end[:10] < start[:10] or (end[:10] == start[:10] and end < start)):
+    if _ends_too_early(values, stored):
         errors["end"] = _("The end is before the beginning.")
     return values, errors
+
+
+def _ends_too_early(
+    values: Mapping[str, Sequence[str]], stored: Mapping[str, Sequence[str]]
+) -> bool:
+    """Whether an event ends before it begins. Times count if both are stated, in one time zone."""
+    start, end = (read_moment(next(iter(values.get(each, ())), "")) for each in ("start", "end"))
+    if start is None or end is None:
+        return False
+    before = [read_moment(next(iter(stored.get(each, ())), "")) for each in ("start", "end")]
+    if [each and each.text for each in before] == [start.text, end.text]:
+        return False
+    one_zone = len({each.zone if each else "" for each in before}) == 1
+    if start.day == end.day and start.time and end.time and one_zone:
+        return end.time < start.time
+    return end.day < start.day
 
 
 def _values_of(sent: FormSubmission, of: Field, text: str, known: set[str]) -> list[str]:

@@ -40,7 +40,7 @@ class RenderingProcesses(GuardedProcesses):
 
 
 MAX_BYTES: Final = 128 * 1024 * 1024
-TAKEN_FORMAT: Final = "%Y:%m:%d %H:%M:%S"
+_TAKEN_FORMAT: Final = "%Y:%m:%d %H:%M:%S"
 """How the metadata of pictures have dates."""
 _TAKEN: Final = re.compile(rb"[12][0-9]{3}:[0-9]{2}:[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
 _END_BYTES: Final = 128
@@ -84,7 +84,7 @@ class ThumbnailFiles:
                 continue
             if written is not None:
                 with suppress(ValueError):
-                    at = datetime.strptime(written[0].decode(), TAKEN_FORMAT).replace(tzinfo=UTC)
+                    at = datetime.strptime(written[0].decode(), _TAKEN_FORMAT).replace(tzinfo=UTC)
                     found[each.path] = int(at.timestamp() * 1000)
         return found
 

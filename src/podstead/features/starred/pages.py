@@ -31,10 +31,13 @@ STARRED: Final = f"{PREFIX}/starred"
 
 add_notices(
     Tone.DONE,
-    starred=N_("%(subject)s has a star now."),
-    unstarred=N_("%(subject)s has no star any more."),
+    starred=N_("%(subject)s is starred."),
+    unstarred=N_("%(subject)s is no longer starred."),
 )
-add_notices(Tone.PROBLEM, too_many_stars=N_("There are too many stars. Remove some first."))
+add_notices(
+    Tone.PROBLEM,
+    too_many_stars=N_("You can star up to 500 files and folders. Remove a star first."),
+)
 
 
 class StarredInWorker(WorkerFeature):

@@ -106,7 +106,8 @@ class Line:
         """Whether a new line continues where this one ended."""
         if ending is EndReason.REVOKED:
             return await self._give_up("the topic may not be read any more")
-        return ending is EndReason.SLOW  # missed notifications are read from the log
+        # Missed notifications are read from the log.
+        return ending in (EndReason.SLOW, EndReason.FAILED)
 
     async def _told(self, notification: Notification) -> bool:
         """Send a message until it is accepted; False if nothing is to be sent any more."""

@@ -233,7 +233,7 @@ def chosen_pod(page: PageRequest, person: Person) -> ChosenPod:
     name = page.query_text("pod")
     pods = [each for each in person.pods if not name or each == f"/{name}/"]
     if not pods:
-        raise NotFound(WebCodes.NO_SUCH_OWN_POD if name else WebCodes.NO_POD_HERE)
+        raise NotFound(WebCodes.NO_SUCH_OWN_POD if name else WebCodes.NO_POD)
     return ChosenPod(pods[0], person.pods)
 
 

@@ -141,18 +141,19 @@ def verify_url(secret: str) -> str:
 
 def sign_in_url(afterwards: str) -> str:
     """The page for signing in, which leads to ``afterwards``."""
-    return f"{SIGN_IN}?next={quote(afterwards, safe='/')}"
+    return with_next(SIGN_IN, afterwards)
 
 
 def with_next(address: str, afterwards: str | None) -> str:
-    """An address without a query, which leads to ``afterwards`` if there is such a page."""
-    return address if afterwards is None else f"{address}?next={quote(afterwards, safe='/')}"
+    """An address that leads to ``afterwards`` if there is such a page."""
+    if afterwards is None:
+        return address
+    return f"{address}{'&' if '?' in address else '?'}next={quote(afterwards, safe='/')}"
 
 
 def other_ways_url(afterwards: str | None) -> str:
     """The ways to sign in without an account, where the page for signing in is its form."""
-    asked = f"{SIGN_IN}?ways=all"
-    return asked if afterwards is None else f"{asked}&next={quote(afterwards, safe='/')}"
+    return with_next(f"{SIGN_IN}?ways=all", afterwards)
 
 
 def login_url(afterwards: str | None) -> str:
@@ -176,13 +177,12 @@ AGAIN_REASONS: Final[dict[str, str]] = {}
 def again_url(purpose: str, afterwards: str | None = None) -> str:
     """The page for signing in again for a purpose in ``AGAIN``; it may lead to another page
     ``afterwards``."""
-    path = f"{LOGIN}?again={purpose}"
-    return path if afterwards is None else f"{path}&next={quote(afterwards, safe='/')}"
+    return with_next(f"{LOGIN}?again={purpose}", afterwards)
 
 
 def new_terms_url(afterwards: str) -> str:
     """The page that asks for the acceptance of the terms, and leads to ``afterwards``."""
-    return f"{NEW_TERMS}?next={quote(afterwards, safe='/')}"
+    return with_next(NEW_TERMS, afterwards)
 
 
 def elsewhere_url(afterwards: str | None) -> str:

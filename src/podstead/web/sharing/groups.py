@@ -145,9 +145,12 @@ class GroupsPage:
         typed: str = "",
     ) -> Response:
         members = list(map(agent, found.members))
-        known = await self.field.suggested(
-            page, without=lambda each: each.kind is not GranteeKind.AGENT or each in members
-        )
+        known = [
+            each
+            for each in await self.field.suggested(page)
+            if each.grantee.kind is GranteeKind.AGENT and each.grantee not in members
+        ]
+        places = await self._places(page, found)
         choices = error.found if isinstance(error, SeveralFound) else ()
         names = await self.names.of(page.identity, ())
         by_name = name_sort_key()
@@ -165,15 +168,15 @@ class GroupsPage:
             typed=typed,
             places=[
                 (shown_name(each), files_url(each), is_container(each))
-                for each in await self._places(page, found)
+                for each in places[:_SHOWN_PLACES]
             ],
+            more_places=len(places[_SHOWN_PLACES:]),
             max_name=MAX_NAME_CHARACTERS,
         )
 
     async def _places(self, page: PageRequest, found: OwnGroup) -> Sequence[ResourcePath]:
         """What the rules of the person's pods give to the group."""
-        places = await self.lists.places_of(found.iri, page.signed_in().pods)
-        return places[:_SHOWN_PLACES]
+        return await self.lists.places_of(found.iri, page.signed_in().pods)
 
     async def _deleted(self, page: PageRequest, found: OwnGroup) -> Response:
         """Remove the group from the rules that name it, and its document. What another change
@@ -198,7 +201,7 @@ def _pods(page: PageRequest) -> Sequence[ResourcePath]:
     """The pods of the person. Raises NotAuthenticated, NotFound without any."""
     pods = page.signed_in().pods
     if not pods:
-        raise NotFound(WebCodes.NO_POD_HERE)
+        raise NotFound(WebCodes.NO_POD)
     return pods
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from podstead.core.errors import Conflict, NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identity import Identity
@@ -22,6 +23,9 @@ from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _
 from podstead.web.sharing.views import Names
 
+if TYPE_CHECKING:
+    from podstead.web.sharing.share_page import SharingSection
+
 _NOBODY = N_(
     "Nobody was found. Type the name of somebody on this server, an e-mail address that their "
     "public profile names, the name of a group, or an address such as "
@@ -31,7 +35,7 @@ _NO_WEB_ID = N_(
     "This is not the address of a person: one looks like https://name.example/profile#me."
 )
 _TOO_MANY = N_("You have looked for many people. Try again later, or use the address of a person.")
-_SEVERAL = N_("Several are called that. Choose one.")
+_SEVERAL = N_("More than one match. Choose one.")
 
 
 class SeveralFound(Conflict):
@@ -52,6 +56,8 @@ class PeopleField:
 
     people: PeopleDirectory
     known: KnownPeople
+    sections: Sequence[SharingSection]
+    """Whose agents, such as links, are none that people share with by name."""
 
     async def meant(self, page: PageRequest, sent: FormSubmission) -> Grantee:
         """Whom the person means by what they typed as ``who``, or have chosen among several.
@@ -63,12 +69,13 @@ class PeopleField:
         found = {
             each.grantee
             for each in await self.known.named(identity, page.signed_in().pods)
-            if (each.grantee.iri == typed if is_address else each.name.casefold() == wanted)
+            if wanted
+            and (each.grantee.iri == typed if is_address else each.name.casefold() == wanted)
         }
         try:
             if "://" not in typed or not found:
                 found.add(agent(await self.people.find(identity, typed)))
-        except NobodyFound:
+        except (NobodyFound, RateLimited, UnusableIri):
             if not found:
                 raise
         # A choice counts for the name that it was offered for.
@@ -77,12 +84,14 @@ class PeopleField:
             raise SeveralFound(sorted(found, key=by_address))
         return (chosen or list(found))[0]
 
-    async def suggested(
-        self, page: PageRequest, *, without: Callable[[Grantee], bool]
-    ) -> Sequence[Known]:
+    async def suggested(self, page: PageRequest) -> Sequence[Known]:
         """Whom the person may mean. Raises ServerTrouble."""
         known = await self.known.suggested(identity_of(page), page.signed_in().pods)
-        return [each for each in known if not without(each.grantee)]
+        return [
+            each
+            for each in known
+            if not any(section.shows(each.grantee.iri) for section in self.sections)
+        ]
 
 
 def offered(known: Sequence[Known], names: Names) -> Sequence[tuple[str, str]]:

@@ -265,9 +265,7 @@ class SharePage:
         access = state.access
         target = access.resource
         owner = access.owner
-        known = await self.field.suggested(
-            page, without=lambda each: any(of.shows(each.iri) for of in self.sections)
-        )
+        known = await self.field.suggested(page)
         meant = error.found if isinstance(error, SeveralFound) else ()
         named = [each.grantee for each in access.entries]
         named += [*(each.grantee for each in known), *meant]
