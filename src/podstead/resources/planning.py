@@ -8,7 +8,7 @@ precondition no longer holds, the service reads and plans again; planners theref
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from podstead.rdf.graph import Dataset
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Result
 from podstead.resources.target_state import TargetState
-from podstead.storage.record_store import Changes
+from podstead.storage.record_store import Changes, RecordKind, RecordStore
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -364,6 +364,41 @@ class ContainerHook(Protocol):
     ) -> Changes[None]:
         """The record changes for renaming the pod, which is ``after`` afterwards; ``renamed`` gives
         the new path of each resource."""
+
+
+Stored = TypeVar("Stored", bound=msgspec.Struct)
+
+
+class RecordsOfPods(ContainerHook, Generic[Stored]):
+    """Lets the records of one kind follow a pod that is renamed: those whose owner is its root,
+    with which their keys end. When a pod is deleted, everything goes whose owner is its root."""
+
+    def __init__(self, records: RecordStore, kind: RecordKind[Stored]) -> None:
+        self._records = records
+        self._kind = kind
+
+    async def of_renaming(
+        self,
+        pod: PodRecord,
+        after: PodRecord,
+        renamed: Callable[[ResourcePath], ResourcePath],
+    ) -> Changes[None]:
+        stored = await self._records.of_owner(self._kind, pod.root)
+        records: list[Record] = []
+        for each in stored:
+            key = each.key.removesuffix(pod.root) + after.root
+            value = self.changed(each.value, pod, renamed)
+            put = self._kind.put(key, value, owner=after.root, expires_ms=each.expires_ms)
+            records += (self._kind.drop(each.key), put)
+        return Changes(None, records, [each.unchanged for each in stored])
+
+    def changed(
+        self, value: Stored, pod: PodRecord, renamed: Callable[[ResourcePath], ResourcePath]
+    ) -> Stored:
+        """What a record contains after the renaming; the same where a class does not say
+        otherwise."""
+        del pod, renamed
+        return value
 
 
 def has_hook(hooks: Sequence[WriteHook], path: ResourcePath) -> bool:

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from podstead.core.date_times import DAY_MS
 from podstead.core.errors import AccessDenied, NotFound
 from podstead.storage.codes import StorageCodes
 from podstead.storage.record_store import RecordKind, RecordStore, Versioned, secret_key
@@ -25,7 +26,6 @@ MAX_INVITATIONS: Final = 1000
 MAX_ATTEMPTS: Final = 50
 """How often a registration reads its invitation again because others have used it meanwhile. Each
 time, one of them has succeeded."""
-_DAY_MS: Final = 24 * 3600 * 1000
 _CODE_BYTES: Final = 10
 _ID_BYTES: Final = 4
 _GROUP: Final = 4
@@ -105,7 +105,7 @@ class Invitations:
         number = int(self._records.randomness.token_hex(_CODE_BYTES), 16)
         code = _code(number)
         now_ms = self._records.now_ms()
-        expires_ms = now_ms + days * _DAY_MS
+        expires_ms = now_ms + days * DAY_MS
         invitation = Invitation(
             invitation_id=self._records.randomness.token_hex(_ID_BYTES),
             uses=uses,

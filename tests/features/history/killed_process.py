@@ -21,8 +21,9 @@ from podstead.app import lifespan
 from podstead.app.services import Services
 from podstead.cli import main as command
 from podstead.config import Settings
+from podstead.core.date_times import DAY_MS
 from podstead.features.history import keeping
-from podstead.features.history.keeping import DAY_MS, Keeper, Retention
+from podstead.features.history.keeping import Keeper, Retention
 from podstead.storage.base_store import BaseStore
 from podstead.storage.blobs.staging import BlobLedger, BodyStaging
 from podstead.storage.postgresql import PostgresStore

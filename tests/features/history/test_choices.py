@@ -7,15 +7,10 @@ from msgspec.structs import replace
 
 from podstead.app.services import Services
 from podstead.config import Settings
+from podstead.core.date_times import DAY_MS
 from podstead.core.identifiers import ResourcePath
-from podstead.features.history.keeping import (
-    CHOICES,
-    DAY_MS,
-    Choice,
-    ChoicesOfPods,
-    Keeper,
-    Retention,
-)
+from podstead.features.history.keeping import CHOICES, Choice, Keeper, Retention
+from podstead.resources.planning import RecordsOfPods
 from podstead.storage.protocol import Store
 from tests.features.history.test_trash import delete, items, put, restore, versions
 from tests.support.application import Server, Start
@@ -134,7 +129,9 @@ async def test_a_choice_follows_its_pod(
     pod = await store.read_pod("alice")
     assert pod is not None
     after = replace(pod, name="alicia", root=ResourcePath("/alicia/"))
-    changes = await ChoicesOfPods(services.records).of_renaming(pod, after, lambda path: path)
+    changes = await RecordsOfPods(services.records, CHOICES).of_renaming(
+        pod, after, lambda path: path
+    )
     await services.records.commit(changes.records, changes.preconditions)
     found = await CHOICES.page(store, now_ms=clock.now_ms())
     assert [(each.key, each.owner, each.value) for each in found] == [

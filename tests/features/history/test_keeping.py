@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from podstead.app.services import Services
 from podstead.config import Settings
+from podstead.core.date_times import DAY_MS
 from podstead.core.identifiers import ResourcePath
 from podstead.features.history.keeping import (
-    DAY_MS,
     MAX_VERSIONS,
     Keeper,
     Retention,

@@ -14,9 +14,10 @@ import pytest
 
 from podstead.app.services import Services
 from podstead.config import Settings
+from podstead.core.date_times import DAY_MS
 from podstead.core.errors import StorageError
 from podstead.features.history import keeping
-from podstead.features.history.keeping import DAY_MS, Keeper, Retention
+from podstead.features.history.keeping import Keeper, Retention
 from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.removal_lock import removals_locked

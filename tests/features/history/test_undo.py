@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from podstead.app.services import Services
 from podstead.config import Settings
+from podstead.core.date_times import DAY_MS
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.features.history import keeping, past
 from podstead.features.history import undo as undo_module
 from podstead.features.history.keeping import (
     CREATIONS,
-    DAY_MS,
     Choice,
     CreationLog,
     Retention,

@@ -41,6 +41,7 @@ def ask_and_refuse(page: Page, provider: ServerProcess, person: Account) -> None
         page_of_asker.get_by_text("Your request was sent").wait_for()
         page.goto(f"{provider.base_url}/.pages/requests")
         page.get_by_role("button", name="Refuse").click()
+        page.get_by_text("The request was removed.").wait_for()
         page_of_asker.goto(f"{provider.base_url}/.pages/")
         expect(page_of_asker.get_by_role("link", name="Notices 1 not read")).to_be_visible()
         expect(page_of_asker.get_by_role("heading", name="New for you")).to_be_visible()
@@ -61,6 +62,7 @@ def test_what_is_new_is_counted_opened_and_marked(
     bell = page.locator(".bell")
     page.goto(app.request(prompt="consent"))
     allow(page)
+    page.wait_for_url(f"{app.redirect_uri}**")
     page.goto(f"{provider.base_url}/.pages/")
     expect(bell).to_have_accessible_name("Notices 1 not read")
     if window.scripts:
@@ -78,6 +80,7 @@ def test_what_is_new_is_counted_opened_and_marked(
     expect(bell).to_have_accessible_name("Notices")
     page.goto(app.request(prompt="consent"))
     allow(page)
+    page.wait_for_url(f"{app.redirect_uri}**")
     page.goto(f"{provider.base_url}/.pages/notices")
     expect(bell).to_have_accessible_name("Notices 1 not read")
     page.get_by_role("button", name=f"Mark as read: {text}").click()

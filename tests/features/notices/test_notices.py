@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import ExitStack
 from html import unescape
 from pathlib import Path
@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from podstead.app.adapters.root import prepared_root
+from podstead.app.operator.administration import rename_pod
 from podstead.app.services import Services
 from podstead.config import Settings
 from podstead.core.errors import StorageError
@@ -40,7 +41,16 @@ from podstead.features.notices.delivery import (
 )
 from podstead.features.notices.worker import NEARLY_FULL, NoticesInWorker
 from podstead.idp.records import ACCOUNTS
-from podstead.web.pages.notifier import SHARED, PersonNotice
+from podstead.storage.layout import RootLayout
+from podstead.storage.records import Precondition, Record
+from podstead.storage.sqlite import SqliteFacts
+from podstead.web.pages.notifier import (
+    NEW_BROWSER,
+    SHARED,
+    PersonNotice,
+    PersonNoticeKind,
+    person_notice_kind,
+)
 from tests.support.application import BASE, Server, Start, running
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
@@ -164,7 +174,7 @@ async def test_an_answer_to_a_request_is_told_once_and_read_when_it_is_opened(
     home = await bob.get("/.pages/")
     assert badge(home) == 1
     assert "New for you" in words(home)
-    assert "alice gave you no access to “sea.txt”" in words(home)
+    assert "alice declined your request for “sea.txt”" in words(home)
     page = await bob.get(NOTICES)
     [address] = re.findall(rf'href="({NOTICES}/[0-9a-f]+)"', page.text)
     assert (await alice.get(address)).path == NOTICES, "it is not hers"
@@ -174,7 +184,7 @@ async def test_an_answer_to_a_request_is_told_once_and_read_when_it_is_opened(
     assert badge(home) == 0
     assert "New for you" not in words(home)
     page = await bob.get(NOTICES)
-    assert "alice gave you no access" in words(page)
+    assert "alice declined your request" in words(page)
     assert "Mark as read" not in words(page)
     assert badge(await alice.get("/.pages/")) == 0
     assert "alice gave you" not in words(await alice.get(NOTICES))
@@ -260,6 +270,25 @@ async def test_one_sender_tells_a_person_so_much_in_a_day(
     await services.notifier.tell(ALICE, shared("later.txt"))
     [stored] = await BOXES.page(services.store, now_ms=clock.now_ms())
     assert stored.value.notices[0].name == "later.txt"
+
+
+async def test_the_server_itself_always_gets_through(services: Services, alice: Browser) -> None:
+    for number in range(TOLD_PER_DAY + 1):
+        await services.notifier.tell(ALICE, PersonNotice(NEW_BROWSER, "/", f"Browser {number}"))
+    assert f"account: Browser {TOLD_PER_DAY}" in words(await alice.get(NOTICES))
+
+
+async def test_what_is_not_told_again_does_not_count(services: Services, alice: Browser) -> None:
+    rare = PersonNoticeKind(SHARED.name, SHARED.text, again_ms=DAY_MS)
+    for _ in range(TOLD_PER_DAY):
+        await services.notifier.tell(ALICE, PersonNotice(rare, "/", "sea.txt", BOB))
+    await services.notifier.tell(ALICE, shared("new.txt"))
+    assert "“new.txt”" in words(await alice.get(NOTICES))
+
+
+def test_each_kind_has_a_name_of_its_own() -> None:
+    with pytest.raises(ValueError, match="shared"):
+        person_notice_kind(SHARED.name, "another text")
 
 
 async def test_trouble_with_a_notice_does_not_undo_what_it_is_about(
@@ -444,6 +473,61 @@ async def test_many_notices_at_once_become_the_message_of_the_day(
     await to_the_next_digest(boxes, clock)
     [message] = await delivered(office)
     assert message.text.count(" shared “") == 3
+
+
+@pytest.mark.parametrize("mode", ["each", "daily"])
+async def test_what_finds_no_place_in_the_queue_is_sent_later(
+    mailing: Mailing, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    server, boxes, office = mailing
+    await choose(await sign_in_to_account(server), mode)
+    with monkeypatch.context() as full:
+        full.setattr("podstead.idp.mail_queue.MAX_WAITING_FOR_ACCOUNT", 0)
+        for _ in range(2):  # the same again
+            await boxes.tell(ALICE, shared())
+        await to_the_next_digest(boxes, clock)
+    assert await delivered(office) == []
+    await to_the_next_digest(boxes, clock)
+    [message] = await delivered(office)
+    assert "“sea.txt”" in message.text
+    await to_the_next_digest(boxes, clock)
+    assert await delivered(office) == []
+
+
+async def test_a_notice_that_is_stored_at_the_second_attempt_counts_once(
+    mailing: Mailing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, boxes, office = mailing
+    await choose(await sign_in_to_account(server), "each")
+    commit, attempts = boxes.records.try_commit, 0
+
+    async def contended(
+        records: Iterable[Record], preconditions: Iterable[Precondition] = ()
+    ) -> bool:
+        nonlocal attempts
+        attempts += 1
+        return attempts % 2 == 0 and await commit(records, preconditions)
+
+    with monkeypatch.context() as busy:
+        busy.setattr(boxes.records, "try_commit", contended)
+        for number in range(MAILS_PER_DAY):
+            await boxes.tell(ALICE, shared(f"{number}.txt"))
+    assert len(await delivered(office)) == MAILS_PER_DAY
+
+
+async def test_the_message_of_the_day_follows_a_pod_that_is_renamed(
+    mailing: Mailing, clock: FakeClock, settings: Settings
+) -> None:
+    _server, boxes, office = mailing
+    await boxes.tell(ALICE, shared())
+    SqliteFacts(RootLayout(settings.root).database).write_fact("base-url", settings.base_url)
+    await rename_pod(settings, "alice", "alicia", on_step=lambda *_: None)
+    await to_the_next_digest(boxes, clock)
+    [message] = await delivered(office)
+    assert message.recipient == "alice@example.org"
+    assert "“sea.txt”" in message.text
+    [stored] = await BOXES.page(boxes.records.store, now_ms=clock.now_ms())
+    assert (stored.key, stored.owner) == ("/alicia/", "/alicia/")
 
 
 async def test_two_workers_send_the_message_of_the_day_once(

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from podstead.app.operator.administration import rename_pod
+from podstead.config import Settings
 from podstead.features.starred import stars
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import Store
+from podstead.storage.sqlite import SqliteFacts
 from tests.support.application import Server
 from tests.support.browser import Browser, Page
 from tests.support.pod_pages import csrf_token_of, sign_in_by_token
@@ -76,6 +81,19 @@ async def test_what_is_gone_is_left_out_and_what_is_moved_keeps_its_star(
     page = await alice.get(f"/.pages/rename{ROOT}folder/")
     await alice.send(page, f"/.pages/rename{ROOT}folder/", new_name="renamed")
     assert await linked(alice) == [f"{ROOT}folder.txt", f"{ROOT}renamed/inner.txt"]
+
+
+async def test_stars_follow_a_pod_that_is_renamed(
+    server: Server, alice: Browser, store: Store, settings: Settings
+) -> None:
+    for path in (f"{ROOT}a.txt", "/alice/public/b.txt"):
+        await put(server.alice, path)
+        await star(alice, path)
+    SqliteFacts(RootLayout(settings.root).database).write_fact("base-url", settings.base_url)
+    await rename_pod(settings, "alice", "alicia", on_step=lambda *_: None)
+    [stored] = await stars.STARS.page(store, now_ms=0)
+    assert (stored.key, stored.owner) == ("/alicia/", "/alicia/")
+    assert stored.value.paths == ("/alicia/private/a.txt", "/alicia/public/b.txt")
 
 
 async def test_there_are_only_so_many_stars(

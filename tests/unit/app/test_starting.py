@@ -183,6 +183,7 @@ def test_without_the_provider_what_belongs_to_it_is_not_loaded(loaded: frozenset
         "podstead.idp.oauth",
         "podstead.idp.passwords",
         "podstead.idp.sessions",
+        "podstead.web.account.first_steps",
         "podstead.web.oidc",
         "webauthn",
     }

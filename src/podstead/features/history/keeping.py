@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -24,18 +24,17 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from podstead.core.date_times import DAY_MS
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ACL_SUFFIX, ResourcePath, storage_root
 from podstead.core.identity import Identity
-from podstead.resources.planning import ContainerHook
 from podstead.storage.capacity import PodQuotas
 from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
 from podstead.storage.quota import fixed_charge
-from podstead.storage.record_store import Changes, RecordKind, RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore
 from podstead.storage.records import (
     AtVersion,
     KeepFormer,
-    PodRecord,
     ResourceKind,
     Version,
     Write,
@@ -45,7 +44,6 @@ from podstead.wac.modes import governed
 
 logger = logging.getLogger("podstead.history")
 
-DAY_MS: Final = 24 * 3600 * 1000
 MAX_VERSIONS: Final = 100
 """How many versions of a document are kept at most: of the last day, besides those before the last
 so many runs of writes of one agent through one application; and of the time before."""
@@ -251,27 +249,6 @@ class CreationLog:
             after = page[-1].key
             await asyncio.sleep(0)
         return found
-
-
-class ChoicesOfPods(ContainerHook):
-    """Lets what owners have chosen follow a pod that is renamed. With a pod that is deleted, it
-    goes as everything that belongs to the pod does."""
-
-    def __init__(self, records: RecordStore) -> None:
-        self._records = records
-
-    async def of_renaming(
-        self,
-        pod: PodRecord,
-        after: PodRecord,
-        renamed: Callable[[ResourcePath], ResourcePath],
-    ) -> Changes[None]:
-        del renamed
-        stored = await self._records.read(CHOICES, pod.root)
-        if stored is None:
-            return Changes(None)
-        moved = CHOICES.put(after.root, stored.value, owner=after.root)
-        return Changes(None, [CHOICES.drop(pod.root), moved], [stored.unchanged])
 
 
 class Thinning:

@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import Final
 
 from podstead.core.codes import ErrorCode
+from podstead.core.date_times import DAY_MS
 from podstead.core.errors import AccessDenied, Conflict, NotAuthenticated, NotFound
 from podstead.core.identifiers import (
     ResourcePath,
@@ -35,7 +36,7 @@ from podstead.core.identifiers import (
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.core.operation import InMemoryBody, Operation
-from podstead.features.history.keeping import BATCH, DAY_MS, Keeper, drop_all
+from podstead.features.history.keeping import BATCH, Keeper, drop_all
 from podstead.features.history.past import Past
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.documents import Documents, is_rdf

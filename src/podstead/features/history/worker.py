@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from podstead.app.adapters.system import SystemRandomness
+from podstead.core.date_times import DAY_MS
 from podstead.core.errors import BadRequest, NotFound
 from podstead.core.identifiers import ResourcePath, is_container, parse_path, storage_root
 from podstead.core.identity import Identity
 from podstead.features import WorkerFeature
 from podstead.features.history import HistorySettings
-from podstead.features.history.keeping import DAY_MS, Keeper, Retention
+from podstead.features.history.keeping import Keeper, Retention
 from podstead.features.history.memento import TIMEGATE, TIMEMAP, MementoEndpoint, Versions
 from podstead.features.history.pages import TRASH, TrashPage
 from podstead.features.history.past import Past

@@ -189,7 +189,7 @@ def notices(site: MailSite, language: str, *, name: str, facts: Mapping[str, str
         [*lines, *([further] if more else [])],
         link=facts.get("link", site.base_url),
         before_link=_("All notices:"),
-        after=[_("Choose here when such messages are sent, or that none are:"), choice],
+        after=[_("Change how often you get these messages, or turn them off:"), choice],
     )
     return replace(composed, unsubscribe=choice)
 

@@ -7,7 +7,7 @@ the server, so the record stays right when that changes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,10 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from podstead.core.identifiers import ResourcePath
-from podstead.resources.planning import ContainerHook
-from podstead.storage.record_store import Changes, RecordKind, RecordStore
-from podstead.storage.records import PodRecord
+from podstead.storage.record_store import RecordKind
 
 MAX_NOTICES: Final = 60
 """How many notices a person has at most; the oldest that were read go first."""
@@ -115,23 +112,3 @@ def with_read(box: Box, notice_ids: Iterable[str] | None = None) -> Box:
         for each in box.notices
     )
     return replace(box, notices=tuple(read))
-
-
-class BoxesOfPods(ContainerHook):
-    """Lets boxes follow pods that are renamed."""
-
-    def __init__(self, records: RecordStore) -> None:
-        self._records = records
-
-    async def of_renaming(
-        self,
-        pod: PodRecord,
-        after: PodRecord,
-        renamed: Callable[[ResourcePath], ResourcePath],
-    ) -> Changes[None]:
-        del renamed
-        stored = await self._records.read(BOXES, pod.root)
-        if stored is None:
-            return Changes(None)
-        put = BOXES.put(after.root, stored.value, owner=after.root)
-        return Changes(None, [BOXES.drop(pod.root), put], [stored.unchanged])

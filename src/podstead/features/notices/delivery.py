@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from podstead.authn.web_ids import LocalWebIds
+from podstead.core.date_times import DAY_MS
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.features.notices.box import (
@@ -24,11 +25,11 @@ from podstead.features.notices.box import (
 )
 from podstead.idp.mail_queue import MailQueue, MailSubject
 from podstead.idp.records import Account
+from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.storage.record_store import Changes, RecordStore, Versioned
 from podstead.storage.records import Precondition, Record
 from podstead.web.pages.addresses import PREFIX
 from podstead.web.pages.notifier import (
-    MAX_MESSAGE_CHARACTERS,
     MAX_NAME_CHARACTERS,
     PERSON_NOTICE_KINDS,
     Notifier,
@@ -57,7 +58,6 @@ MAX_LINES: Final = 20
 DIGEST_HOUR: Final = 6
 """At which hour of the day, in UTC, the messages of the day are due."""
 _HOUR_MS: Final = 3_600_000
-_DAY_MS: Final = 24 * _HOUR_MS
 _DAY_S: Final = 86_400
 _BATCH: Final = 50
 _ID_BYTES: Final = 8
@@ -65,8 +65,8 @@ _ID_BYTES: Final = 8
 
 def next_digest_ms(now_ms: int) -> int:
     """When the next message of the day is due."""
-    today_ms = now_ms - now_ms % _DAY_MS + DIGEST_HOUR * _HOUR_MS
-    return today_ms if today_ms > now_ms else today_ms + _DAY_MS
+    today_ms = now_ms - now_ms % DAY_MS + DIGEST_HOUR * _HOUR_MS
+    return today_ms if today_ms > now_ms else today_ms + DAY_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,33 +109,48 @@ class Boxes(Notifier):
             address=notice.address,
             name=_plain(notice.name, MAX_NAME_CHARACTERS),
             by=self._stored_iri(notice.by),
-            message=_plain(notice.message, MAX_MESSAGE_CHARACTERS),
+            message=_plain(notice.message, MAX_MESSAGE_CHARS),
         )
-        if not await self._may(f"notice:{root}:{sender_of(new.by)}", TOLD_PER_DAY):
+
+        def is_told(box: Box) -> bool:
+            known = box.find(new.about)
+            return known is not None and new.at_ms - known.at_ms < notice.kind.again_ms
+
+        def is_mailed(box: Box) -> bool:
+            known = box.find(new.about)
+            return known is not None and known.is_mailed and not known.is_read
+
+        before, _ = await self._read(root)
+        if is_told(before):
+            return
+        # What the server itself says, others cannot repeat at will, and the box is limited.
+        if new.by and not await self._may(f"notice:{root}:{sender_of(new.by)}", TOLD_PER_DAY):
             return
         account = await self.account_of(root) if notice.kind.is_mailed else None
+        may_mail = (
+            account is not None
+            and before.mail is MailMode.EACH
+            and not is_mailed(before)
+            and await self._may(f"notice-mail:{root}", MAILS_PER_DAY)
+        )
 
         async def compute() -> Changes[None]:
             box, preconditions = await self._read(root)
-            known = box.find(new.about)
-            if known is not None and new.at_ms - known.at_ms < notice.kind.again_ms:
+            if is_told(box):
                 return Changes(None)
             told, messages = new, list[Record]()
             if account is not None and box.mail is not MailMode.NEVER:
-                is_known = known is not None and not known.is_read
-                if box.mail is MailMode.EACH and (is_known or await self._may_mail(root)):
-                    messages += () if is_known else await self._message(account, [new])
+                was_mailed = box.mail is MailMode.EACH and is_mailed(box)
+                if box.mail is MailMode.EACH and may_mail and not was_mailed:
+                    messages += await self._message(account, [new])
+                if was_mailed or messages:
                     told = replace(new, is_mailed=True)
                 else:
-                    key = f"{next_digest_ms(new.at_ms):015d}.{root}"
-                    messages.append(DIGESTS.put(key, DigestDue(), owner=root))
+                    messages.append(_digest(root, new.at_ms))
             put = BOXES.put(root, with_notice(box, told), owner=root)
             return Changes(None, [put, *messages], preconditions)
 
         await self.records.transact(compute)
-
-    async def _may_mail(self, root: ResourcePath) -> bool:
-        return await self._may(f"notice-mail:{root}", MAILS_PER_DAY)
 
     async def _may(self, key: str, per_day: int) -> bool:
         return await self.records.take(key, capacity=per_day, period_s=_DAY_S) is None
@@ -218,7 +233,8 @@ class Boxes(Notifier):
         return account
 
     async def _message(self, account: Account, notices: Sequence[KeptNotice]) -> Sequence[Record]:
-        """What queues a message. It does not contain what strangers wrote."""
+        """What queues a message; nothing if too many wait. It does not contain what strangers
+        wrote."""
         texts = texts_in(account.language if account.language in LANGUAGES else ENGLISH)
         lines = [self._text(each, texts) for each in notices]
         named = [each for each in lines if each is not None]
@@ -256,11 +272,18 @@ class Boxes(Notifier):
         account = await self.account_of(root)
         if account is not None and box.mail is not MailMode.NEVER:
             new = [each for each in box.unread if not each.is_mailed and _is_for_mail(each)]
-            records += await self._message(account, new)
-            notices = tuple(replace(each, is_mailed=True) for each in box.notices)
-            records.append(BOXES.put(root, replace(box, notices=notices), owner=root))
+            message = await self._message(account, new)
+            if message:
+                notices = tuple(replace(each, is_mailed=True) for each in box.notices)
+                records += (*message, BOXES.put(root, replace(box, notices=notices), owner=root))
+            elif new:  # too many messages wait
+                records.append(_digest(root, self.records.now_ms()))
         # If that fails, another worker does it, or the box has changed: then the next sweep does.
         await self.records.try_commit(records, [due.unchanged, *preconditions])
+
+
+def _digest(root: ResourcePath, now_ms: int) -> Record:
+    return DIGESTS.put(f"{next_digest_ms(now_ms):015d}.{root}", DigestDue(), owner=root)
 
 
 def _is_for_mail(notice: KeptNotice) -> bool:

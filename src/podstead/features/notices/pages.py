@@ -22,11 +22,11 @@ from podstead.web.routes import route
 add_notices(
     Tone.DONE,
     notices_chosen=N_("Your choice was saved."),
-    notice_gone=N_("This notice is not there any more."),
+    notice_gone=N_("This notice no longer exists."),
 )
 
 _MODES: Final = {
-    MailMode.EACH: N_("Each at once"),
+    MailMode.EACH: N_("Immediately"),
     MailMode.DAILY: N_("Once a day, if there is something new"),
     MailMode.NEVER: N_("Never"),
 }

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from podstead.core.identifiers import ResourcePath, is_container, storage_root
-from podstead.resources.planning import ContainerHook
+from podstead.resources.planning import RecordsOfPods
 from podstead.storage.record_store import Changes, RecordKind, RecordStore
 from podstead.storage.records import PodRecord
 
@@ -28,12 +28,12 @@ class Stars(msgspec.Struct, frozen=True):
 STARS: Final = RecordKind("starred", Stars)
 
 
-class StarsFollow(ContainerHook):
+class StarsFollow(RecordsOfPods[Stars]):
     """Lets the stars of the owner of a pod follow what is moved in it, and the pod when it is
     renamed. Those of other people are lost then."""
 
     def __init__(self, records: RecordStore) -> None:
-        self._records = records
+        super().__init__(records, STARS)
 
     async def of_move(
         self,
@@ -51,20 +51,11 @@ class StarsFollow(ContainerHook):
             return Changes(None)
         return Changes(None, [STARS.replace(stored, Stars(paths))], [stored.unchanged])
 
-    async def of_renaming(
-        self,
-        pod: PodRecord,
-        after: PodRecord,
-        renamed: Callable[[ResourcePath], ResourcePath],
-    ) -> Changes[None]:
-        stored = await self._records.read(STARS, pod.root)
-        if stored is None:
-            return Changes(None)
-        paths = (ResourcePath(each) for each in stored.value.paths)
-        stars = Stars(tuple(renamed(each) if each.startswith(pod.root) else each for each in paths))
-        dropped = [] if after.root == pod.root else [STARS.drop(pod.root)]
-        put = STARS.put(after.root, stars, owner=after.root)
-        return Changes(None, [*dropped, put], [stored.unchanged])
+    def changed(
+        self, value: Stars, pod: PodRecord, renamed: Callable[[ResourcePath], ResourcePath]
+    ) -> Stars:
+        paths = (ResourcePath(each) for each in value.paths)
+        return Stars(tuple(renamed(each) if each.startswith(pod.root) else each for each in paths))
 
 
 def _moved(path: str, source: ResourcePath, destination: ResourcePath) -> str:

@@ -27,6 +27,7 @@ import msgspec
 
 from podstead.authn.web_ids import ProfileSources, UnusableDocument, WebIdDocuments
 from podstead.core import vocab
+from podstead.core.date_times import DAY_MS
 from podstead.core.errors import NotFound, ServerTrouble
 from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.core.identity import Identity
@@ -214,7 +215,6 @@ TASK: Final = "podstead-answer"
 MAX_SENDING: Final = 32
 """How many are being sent at a time; the others are only stored."""
 _HOUR_S: Final = 3600
-_DAY_MS: Final = 86_400_000
 _KEY_CHARACTERS: Final = 32
 
 
@@ -273,7 +273,7 @@ class StoredAnswers:
         await self._records.commit(
             [
                 STORED_ANSWERS.put(
-                    key, stored, owner=storage, expires_ms=now_ms + LIFETIME_DAYS * _DAY_MS
+                    key, stored, owner=storage, expires_ms=now_ms + LIFETIME_DAYS * DAY_MS
                 ),
                 *(STORED_ANSWERS.drop(each.key) for each in by_age[:excess]),
             ]

@@ -6,19 +6,19 @@ is shared. Only that a person wants no reminder is stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from podstead.core.identifiers import ResourcePath, is_container
-from podstead.core.identity import Identity
+from podstead.core.identifiers import ResourcePath
 from podstead.idp.sign_in_methods import SignInMethod, entry_to_sign_in
-from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
+from podstead.resources.activity import PodActivity
 from podstead.resources.sharing.shared import SharedBy, SharedLists
 from podstead.storage.record_store import RecordKind, RecordStore
 from podstead.wac.sharing.rules import GranteeKind
+from podstead.web.account.home import recent_files
 from podstead.web.pages.addresses import is_for_apps
 from podstead.web.pages.request import PageRequest, Person
 
@@ -34,9 +34,6 @@ class NoReminder(msgspec.Struct, frozen=True):
 
 
 NO_REMINDERS: Final = RecordKind("no-first-steps", NoReminder)
-READ_CHANGES: Final = 60
-"""How many changes of a pod are looked at for its recent files."""
-_OF_CONTENT: Final = frozenset({ChangeKind.CREATED, ChangeKind.CHANGED, ChangeKind.MOVED})
 
 
 class Steps(NamedTuple):
@@ -121,21 +118,3 @@ def _is_of_new_pod(shared: SharedBy, pod: ResourcePath) -> bool:
     if resource not in {pod, f"{pod}public/"} and not is_for_apps(resource):
         return False
     return all(each.grantee.kind is GranteeKind.EVERYONE for each in shared.entries)
-
-
-async def recent_files(
-    activity: PodActivity, identity: Identity | None, pod: ResourcePath
-) -> Sequence[PastChange]:
-    """The newest change of the content of each document of a pod that is there and not for
-    applications, among the newest changes. Raises AccessDenied, StorageError."""
-    found = await activity.page(identity, ChangeFilter(below=pod), limit=READ_CHANGES)
-    return _newest_of_files(found.changes)
-
-
-def _newest_of_files(changes: Iterable[PastChange]) -> list[PastChange]:
-    newest: dict[ResourcePath, PastChange] = {}
-    for each in changes:
-        is_file = each.exists and not is_container(each.path) and not is_for_apps(each.path)
-        if is_file and each.kind in _OF_CONTENT:
-            newest.setdefault(each.path, each)
-    return list(newest.values())

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import groupby
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlencode
 
+from podstead.core.date_times import DAY_MS
 from podstead.core.errors import AccessDenied, BadRequest, NotFound
 from podstead.core.identifiers import (
     ResourcePath,
     encode_segment,
+    is_container,
     parent_container,
     parse_path,
 )
@@ -25,11 +27,10 @@ from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, Po
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
 from podstead.wac.modes import Mode
-from podstead.web.account.first_steps import FirstSteps, recent_files
 from podstead.web.codes import WebCodes
 from podstead.web.files.starred import StarredResources
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import ACTIVITY, files_url, shown_name
+from podstead.web.pages.addresses import ACTIVITY, files_url, is_for_apps, shown_name
 from podstead.web.pages.notifier import Notifier
 from podstead.web.pages.people import short_name
 from podstead.web.pages.request import PageRequest, Person
@@ -39,6 +40,9 @@ from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.sharing.notices import Notices
 from podstead.web.sharing.views import Names, shown_notices
+
+if TYPE_CHECKING:  # loaded for the provider only
+    from podstead.web.account.first_steps import FirstSteps
 
 NEARLY_FULL_PERCENT: Final = 90
 
@@ -240,7 +244,6 @@ def chosen_pod(page: PageRequest, person: Person) -> ChosenPod:
 PAGE_CHANGES: Final = 50
 NOBODY: Final = "nobody"
 """Stands in the query for changes without an agent."""
-_DAY_MS: Final = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,8 +327,8 @@ class ActivityPage:
             who=self._who(shown, person, typed, names),
             nobody=NOBODY,
             days=[
-                (day * _DAY_MS, list(changes))
-                for day, changes in groupby(shown, key=lambda each: each.at_ms // _DAY_MS)
+                (day * DAY_MS, list(changes))
+                for day, changes in groupby(shown, key=lambda each: each.at_ms // DAY_MS)
             ],
             more=more,
             is_whole=len(shown) == PAGE_CHANGES or found.before is None,
@@ -390,7 +393,7 @@ def read_filter(typed: Typed, *, root: ResourcePath) -> ChangeFilter:
         kind=kind,
         agent="" if typed.who == NOBODY else typed.who or None,
         since_ms=_day_ms(typed.since),
-        until_ms=None if until_ms is None else until_ms + _DAY_MS,
+        until_ms=None if until_ms is None else until_ms + DAY_MS,
     )
 
 
@@ -420,10 +423,13 @@ def _number(typed: str) -> int | None:
 
 
 RECENT_FILES: Final = 8
+READ_CHANGES: Final = 60
+"""How many changes of a pod are looked at for its recent files."""
 SHOWN_SHARED: Final = 5
 SHOWN_STARRED: Final = 8
 SHOWN_REQUESTS: Final = 3
 SHOWN_NEWS: Final = 4
+_OF_CONTENT: Final = frozenset({ChangeKind.CREATED, ChangeKind.CHANGED, ChangeKind.MOVED})
 
 
 class ShownRequests(Protocol):
@@ -512,3 +518,21 @@ class HomePage:
             issuer=self.issuer,
             issuer_of_person=self.issuer if person.account_id else None,
         )
+
+
+async def recent_files(
+    activity: PodActivity, identity: Identity | None, pod: ResourcePath
+) -> Sequence[PastChange]:
+    """The newest change of the content of each document of a pod that is there and not for
+    applications, among the newest changes. Raises AccessDenied, StorageError."""
+    found = await activity.page(identity, ChangeFilter(below=pod), limit=READ_CHANGES)
+    return _newest_of_files(found.changes)
+
+
+def _newest_of_files(changes: Iterable[PastChange]) -> list[PastChange]:
+    newest: dict[ResourcePath, PastChange] = {}
+    for each in changes:
+        is_file = each.exists and not is_container(each.path) and not is_for_apps(each.path)
+        if is_file and each.kind in _OF_CONTENT:
+            newest.setdefault(each.path, each)
+    return list(newest.values())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
+from podstead.core.date_times import DAY_MS
 from podstead.core.errors import BadRequest
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration import audit_log
@@ -85,7 +86,6 @@ def event_text(what: str) -> str:
 
 
 PAGE_SIZE: Final = 100
-_DAY_MS: Final = 24 * 3600 * 1000
 _TITLES: Final = {
     audit_log.CausedBy.OPERATOR: N_("Operators"),
     audit_log.CausedBy.PERSON: N_("Sign-ins and accounts"),
@@ -137,7 +137,7 @@ class LogPage:
                 for each, title in _TITLES.items()
             ],
             more=more,
-            days=audit_log.KEPT_MS // _DAY_MS,
+            days=audit_log.KEPT_MS // DAY_MS,
             account_url=account_url,
         )
 

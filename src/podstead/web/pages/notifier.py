@@ -14,7 +14,6 @@ from podstead.web.pages.request import Person
 from podstead.web.pages.texts import N_
 
 MAX_NAME_CHARACTERS: Final = 120
-MAX_MESSAGE_CHARACTERS: Final = 500
 """What is longer is cut off."""
 
 
@@ -39,14 +38,17 @@ PERSON_NOTICE_KINDS: Final[dict[str, PersonNoticeKind]] = {}
 def person_notice_kind(
     name: str, text: str, *, is_mailed: bool = True, again_ms: int = 0
 ) -> PersonNoticeKind:
-    """Define a kind; features define kinds of their own."""
-    kind = PersonNoticeKind(name, text, is_mailed, again_ms)
-    return PERSON_NOTICE_KINDS.setdefault(name, kind)
+    """Define a kind; features define kinds of their own. Raises ValueError if there is one of that
+    name."""
+    if name in PERSON_NOTICE_KINDS:
+        raise ValueError(f"There is a kind of notices {name} already")
+    kind = PERSON_NOTICE_KINDS[name] = PersonNoticeKind(name, text, is_mailed, again_ms)
+    return kind
 
 
 SHARED: Final = person_notice_kind("shared", N_("%(who)s shared “%(name)s” with you"))
 ALLOWED: Final = person_notice_kind("allowed", N_("%(who)s gave you access to “%(name)s”"))
-REFUSED: Final = person_notice_kind("refused", N_("%(who)s gave you no access to “%(name)s”"))
+REFUSED: Final = person_notice_kind("refused", N_("%(who)s declined your request for “%(name)s”"))
 LET_IN: Final = person_notice_kind(
     "let-in", N_("The application “%(name)s” may use your pod"), is_mailed=False
 )
@@ -94,8 +96,8 @@ class Notifier:
     """The path of the page with the notices of the person who is signed in; empty without one."""
 
     async def tell(self, person: str, notice: PersonNotice) -> None:
-        """Tell a person something, by WebID. Those without an account or a pod here are told
-        nothing. Raises nothing: what the notice is about has happened."""
+        """Tell a person something, by WebID. Only the owners of pods here whose WebID is in their
+        pod are told. Never raises: the event has already happened."""
 
     async def unread(self, person: Person) -> int:  # noqa: ARG002
         """How many notices the person has not read. Every page asks. Raises ServerTrouble."""

@@ -13,13 +13,13 @@ from typing import Final, Protocol
 
 from podstead.core.caches import BoundedCache
 from podstead.core.clock import Clock
+from podstead.core.date_times import DAY_MS
 from podstead.core.identifiers import ResourcePath
 from podstead.resources.sharing.shared import SharedLists
 from podstead.wac.sharing.rules import Grantee
 from podstead.web.pages.addresses import share_url, shown_name
 from podstead.web.pages.request import PageRequest, Person
 
-DAY_MS: Final = 86_400_000
 SOON_MS: Final = 7 * DAY_MS
 """How long before an end, and after it, people are told."""
 UNUSED_MS: Final = 365 * DAY_MS
