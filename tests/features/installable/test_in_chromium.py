@@ -13,15 +13,26 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser_people import PHONE_WIDTH, Window, sign_in, sign_out
 from tests.support.chromium import running_chromium
-from tests.support.people import Account, Person, create_account
+from tests.support.people import PASSWORD, Account, Person, create_account
 from tests.support.server import ServerProcess, running_server
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.needs("chromium")
 
+OFFLINE = "/.pages/offline"
 CONTROLLED = "() => navigator.serviceWorker.controller !== null"
 KEPT = """path => caches.open("podstead-pages").then(pages => pages.keys()).then(
     keys => keys.some(key => new URL(key.url).pathname === path))"""
+COUNT = "name => caches.open(name).then(cache => cache.keys()).then(keys => keys.length)"
+PUT_PAGES = """([path, count, date]) => caches.open("podstead-pages").then(async pages => {
+    for (let number = 0; number < count; number++) {
+        const headers = {date: new Date(date).toUTCString()};
+        await pages.put(path + number, new Response("<h1>A page</h1>", {headers}));
+    }
+})"""
+SHOW_PICTURES = """([path, count]) => {
+    for (let number = 0; number < count; number++) new Image().src = `${path}?${number}`;
+}"""
 SHARE = """() => {
     const form = new FormData();
     form.append("files", new File(["taken on the road"], "road.txt", {type: "text/plain"}));
@@ -60,18 +71,17 @@ def person(provider: ServerProcess) -> Account:
 @pytest.fixture
 def page(chromium: Browser, provider: ServerProcess, person: Account) -> Iterator[Page]:
     """A page of a phone, which the service worker serves."""
-    context = Window(PHONE_WIDTH).new_context(chromium)
-    page = context.new_page()
-    sign_in(page, provider, person)
+    with Window(PHONE_WIDTH).new_context(chromium, service_workers="allow") as context:
+        page = context.new_page()
+        sign_in(page, provider, person)
 
-    def is_controlled() -> bool:
-        page.goto(f"{provider.base_url}/.pages/")
-        return bool(page.evaluate(CONTROLLED))
+        def is_controlled() -> bool:
+            page.goto(f"{provider.base_url}/.pages/")
+            return bool(page.evaluate(CONTROLLED))
 
-    # A page that is loaded while the service worker starts does without it.
-    wait_until(is_controlled, "the service worker serves the page")
-    yield page
-    context.close()
+        # A page that is loaded while the service worker starts does without it.
+        wait_until(is_controlled, "the service worker serves the page")
+        yield page
 
 
 def _open(page: Page, provider: ServerProcess, path: str) -> None:
@@ -113,6 +123,7 @@ def test_what_was_opened_is_read_without_a_network_until_the_person_signs_out(
         assert owner.put(path, "a day in the hills").status == 201
     _open_until(page, provider, path, is_kept=True)
     address = page.url
+    page.evaluate(PUT_PAGES, [f"/.pages/files/{person.name}/long-ago", 1, "2020-01-01"])
     provider.stop()
     page.context.set_offline(True)
     page.goto(address)
@@ -120,13 +131,38 @@ def test_what_was_opened_is_read_without_a_network_until_the_person_signs_out(
     expect(page.get_by_role("status")).to_contain_text("You are offline")
     page.goto(f"{provider.base_url}/.pages/files/{person.name}/never-opened.txt")
     expect(page.get_by_role("heading", name="You are offline")).to_be_visible()
+    expect(page.get_by_role("link", name="A page")).to_have_count(0)
     page.get_by_role("link", name="diary.txt").click()
     expect(page.get_by_text("a day in the hills")).to_be_visible()
     page.context.set_offline(False)
     provider.start()
     page.goto(f"{provider.base_url}/.pages/")
     sign_out(page)
-    assert page.evaluate(KEPT, f"/.pages/files{path}") is False
+    wait_until(
+        lambda: page.evaluate(KEPT, f"/.pages/files{path}") is False, "the page is forgotten"
+    )
+
+
+def test_pictures_and_many_pages_leave_room_for_the_page_about_the_network(
+    page: Page, provider: ServerProcess, person: Account
+) -> None:
+    path, picture = f"/{person.name}/diary.txt", io.BytesIO()
+    Image.new("RGB", (9, 6), "teal").save(picture, "PNG")
+    with Person(person).owner() as owner:
+        assert owner.put(path, "a day in the hills").status == 201
+        stored = owner.put(f"/{person.name}/a.png", picture.getvalue(), "image/png")
+        assert stored.status == 201
+    _open_until(page, provider, path, is_kept=True)
+    wait_until(lambda: page.evaluate(KEPT, OFFLINE) is True, "the page is kept")
+    page.evaluate(SHOW_PICTURES, [f"/.pages/raw/{person.name}/a.png", 45])
+    wait_until(lambda: page.evaluate(COUNT, "podstead-pictures") >= 45, "all pictures are kept")
+    wait_until(
+        lambda: page.evaluate(KEPT, f"/.pages/files{path}") is True, "the page is still kept"
+    )
+    page.evaluate(PUT_PAGES, [f"/.pages/files/{person.name}/", 45, "2020-01-01"])
+    _open_until(page, provider, f"/{person.name}/a.png", is_kept=True)
+    wait_until(lambda: page.evaluate(COUNT, "podstead-pages") == 41, "the oldest are dropped")
+    assert page.evaluate(KEPT, OFFLINE) is True
 
 
 def test_what_is_gone_and_what_others_share_is_not_kept(
@@ -157,6 +193,21 @@ def test_files_that_the_system_shares_are_put_in(
     with Person(person).owner() as owner:
         assert owner.get(f"/{person.name}/road.txt").body == b"taken on the road"
     assert page.evaluate("caches.has('podstead-received')") is False
+
+
+def test_files_that_the_system_shares_wait_until_the_person_has_signed_in(
+    page: Page, provider: ServerProcess, person: Account
+) -> None:
+    page.context.clear_cookies()
+    assert page.evaluate(SHARE) == "opaqueredirect"
+    page.goto(f"{provider.base_url}/.pages/receive")
+    page.get_by_label("E-mail address or pod name").fill(person.name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.get_by_role("button", name="Upload", exact=True).click()
+    expect(page.get_by_role("link", name="road.txt")).to_be_visible()
+    with Person(person).owner() as owner:
+        assert owner.get(f"/{person.name}/road.txt").body == b"taken on the road"
 
 
 def test_a_form_of_another_site_reaches_no_pod(

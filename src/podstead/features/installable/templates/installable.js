@@ -2,6 +2,8 @@
 // system's "Share" sent to the form of the page for uploads.
 
 const RECEIVED_FILES = "podstead-received";
+/** As in the service worker, which shows nothing older. */
+const MAX_SHOWN_AGE_MS = 7 * 86_400_000;
 
 /** Say on a page that comes from the service worker that it may be out of date. */
 function sayOffline() {
@@ -25,6 +27,7 @@ async function listOpened() {
     const { pathname } = new URL(request.url);
     const response = await pages.match(request);
     if (!pathname.startsWith("/.pages/files/") || !response) continue;
+    if (!(Date.now() - Date.parse(response.headers.get("date") ?? "") < MAX_SHOWN_AGE_MS)) continue;
     const shown = new DOMParser().parseFromString(await response.text(), "text/html");
     const link = document.createElement("a");
     link.href = request.url;

@@ -4,13 +4,17 @@
 
 const SHELL = "podstead-shell";
 const PAGES = "podstead-pages";
+const PICTURES = "podstead-pictures";
 const RECEIVED = "podstead-received";
 const OFFLINE = "/.pages/offline";
 const MAX_PAGES = 40;
+const MAX_PICTURES = 100;
 const MAX_SHELL = 80;
 const MAX_PICTURE_BYTES = 5_000_000;
 const MAX_AGE_MS = 7 * 86_400_000;
-const ENDS = ["/.pages/sign-out", "/.pages/sign-in"];
+const SIGN_OUT = "/.pages/sign-out";
+/** Where people who are not signed in are led. */
+const SIGN_IN = "/.pages/sign-in";
 
 const worker = /** @type {any} */ (self);
 
@@ -22,7 +26,8 @@ worker.addEventListener("fetch", (/** @type {any} */ event) => {
   if (url.origin !== location.origin) return;
   if (request.method === "POST") {
     if (url.pathname === "/.pages/receive") event.respondWith(receive(request));
-    else if (ENDS.includes(url.pathname)) event.waitUntil(forget());
+    else if (url.pathname === SIGN_IN) event.waitUntil(forget());
+    else if (url.pathname === SIGN_OUT) event.waitUntil(Promise.all([forget(), caches.delete(RECEIVED)]));
     return;
   }
   if (request.method !== "GET") return;
@@ -31,9 +36,12 @@ worker.addEventListener("fetch", (/** @type {any} */ event) => {
   else if (request.destination === "image") event.respondWith(picture(event));
 });
 
-/** Forget all pages: the person signs out, or is not signed in any longer. */
+/**
+ * Forget all pages: the person signs out, or is not signed in any longer. Files that were received
+ * stay for the person who signs in to put them in.
+ */
 async function forget() {
-  await Promise.all([PAGES, RECEIVED].map((name) => caches.delete(name)));
+  await Promise.all([PAGES, PICTURES].map((name) => caches.delete(name)));
 }
 
 /**
@@ -42,7 +50,7 @@ async function forget() {
  * @param {URL} url
  */
 async function page(event, url) {
-  if (ENDS.includes(url.pathname)) event.waitUntil(forget());
+  if (url.pathname === SIGN_IN) event.waitUntil(forget());
   try {
     const response = await fetch(event.request);
     event.waitUntil(keepPage(event.request, response.clone()));
@@ -84,12 +92,13 @@ async function fresh(cache, request) {
 }
 
 /**
- * Remove what was stored first from a cache with more than so many entries.
+ * Remove what was stored first from a cache with more than so many entries, but not the page that says
+ * that there is no network.
  * @param {Cache} cache
  * @param {number} most
  */
 async function shorten(cache, most) {
-  const keys = await cache.keys();
+  const keys = (await cache.keys()).filter((key) => new URL(key.url).pathname !== OFFLINE);
   await Promise.all(keys.slice(0, Math.max(0, keys.length - most)).map((key) => cache.delete(key)));
 }
 
@@ -121,7 +130,7 @@ async function picture(event) {
     }
     return response;
   } catch (error) {
-    const found = await fresh(await caches.open(PAGES), event.request);
+    const found = await fresh(await caches.open(PICTURES), event.request);
     if (found) return found;
     throw error;
   }
@@ -135,9 +144,11 @@ async function keepPicture(event, response) {
   const size = Number(response.headers.get("content-length") ?? MAX_PICTURE_BYTES);
   const client = await worker.clients.get(event.clientId);
   const pages = await caches.open(PAGES);
-  if (size < MAX_PICTURE_BYTES && client && (await pages.match(client.url))) {
-    await pages.put(event.request, response);
-    await shorten(pages, MAX_PAGES);
+  // Pages vary by fields of their request, of which the address of the client says nothing.
+  if (size < MAX_PICTURE_BYTES && client && (await pages.match(client.url, { ignoreVary: true }))) {
+    const pictures = await caches.open(PICTURES);
+    await pictures.put(event.request, response);
+    await shorten(pictures, MAX_PICTURES);
   }
 }
 
