@@ -38,7 +38,9 @@ def test_a_certificate_is_saved_and_lets_another_browser_in(
 ) -> None:
     private = f"{provider.base_url}/{person.name}/private/"
     context = chromium.new_context(
-        ignore_https_errors=True, viewport={"width": window.width, "height": 700}
+        service_workers="block",
+        ignore_https_errors=True,
+        viewport={"width": window.width, "height": 700},
     )
     page = context.new_page()
     sign_in(page, provider, person)
@@ -55,6 +57,7 @@ def test_a_certificate_is_saved_and_lets_another_browser_in(
         saving.value.save_as(tmp_path / f"alice.{kind}")
     password = page.get_by_role("group", name="Password of the file").inner_text()
     other = chromium.new_context(
+        service_workers="block",
         ignore_https_errors=True,
         client_certificates=[
             {

@@ -86,6 +86,7 @@ class Visitor:
 def visitor(chromium: Browser, pod: Pod, tmp_path: Path) -> Iterator[Visitor]:
     certificate, key = holder(pod.web_id).write(tmp_path)
     context = chromium.new_context(
+        service_workers="block",
         ignore_https_errors=True,  # the server's certificate is of its own making
         client_certificates=[
             {"origin": pod.server.base_url, "certPath": certificate, "keyPath": key}

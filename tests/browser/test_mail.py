@@ -68,7 +68,7 @@ def test_a_person_confirms_the_address_and_gets_a_new_password(
     chromium: Browser, server: ServerProcess, folder: Path, axe: str, size: ViewportSize
 ) -> None:
     name = f"person-{size['width']}"
-    context = chromium.new_context(viewport=size)
+    context = chromium.new_context(service_workers="block", viewport=size)
     page = context.new_page()
     page.goto(f"{server.base_url}/idp/register")
     page.get_by_label("Name of your pod").fill(name)
@@ -89,7 +89,7 @@ def test_a_person_confirms_the_address_and_gets_a_new_password(
     check(page, "verified", axe)
     context.close()
 
-    context = chromium.new_context(viewport=size)
+    context = chromium.new_context(service_workers="block", viewport=size)
     page = context.new_page()
     page.goto(f"{server.base_url}/idp/login")
     check(page, "login", axe)

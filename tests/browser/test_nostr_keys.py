@@ -184,7 +184,7 @@ def test_a_key_of_another_account_is_refused(
 ) -> None:
     sign_in(page, provider, person)
     link(page)
-    context = chromium.new_context()
+    context = chromium.new_context(service_workers="block")
     extension.install(context)
     other = context.new_page()
     sign_in(other, provider, other_person)
@@ -274,7 +274,7 @@ def test_an_answer_is_good_once_and_in_its_browser_only(
 ) -> None:
     """A-126"""
     sign_in(page, provider, person)
-    context = chromium.new_context()
+    context = chromium.new_context(service_workers="block")
     other = context.new_page()
     sign_in(other, provider, person)
     with page.expect_request("**/idp/account/nostr") as first:
@@ -332,7 +332,7 @@ def test_axe_finds_nothing_where_keys_are(
     chromium: Browser, provider: ServerProcess, person: Account, axe: str
 ) -> None:
     """With the whole key shown, and with something that went wrong, on a phone."""
-    context = chromium.new_context(viewport={"width": 375, "height": 700})
+    context = chromium.new_context(service_workers="block", viewport={"width": 375, "height": 700})
     extension = Extension(NostrKey.new())
     extension.install(context)
     page = context.new_page()

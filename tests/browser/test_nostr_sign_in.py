@@ -328,7 +328,7 @@ def test_axe_finds_nothing_where_a_key_signs_in(
     chromium: Browser, provider: ServerProcess, app: App, axe: str
 ) -> None:
     """With the button, with what went wrong, and with the form that links the key."""
-    context = chromium.new_context(viewport={"width": 375, "height": 700})
+    context = chromium.new_context(service_workers="block", viewport={"width": 375, "height": 700})
     Extension(NostrKey.new()).install(context)
     page = context.new_page()
     found = {}

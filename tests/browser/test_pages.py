@@ -82,7 +82,7 @@ def test_an_answer_by_form_gets_to_the_application(
     chromium: Browser, app: App, person: Account, scripts: bool
 ) -> None:
     """A-53: by itself, and by its button where scripts do not run."""
-    context = chromium.new_context(java_script_enabled=scripts)
+    context = chromium.new_context(service_workers="block", java_script_enabled=scripts)
     page = context.new_page()
     page.goto(app.request(response_mode="form_post"))
     page.get_by_label("E-mail address or pod name").fill(person.name)

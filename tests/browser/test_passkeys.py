@@ -292,7 +292,7 @@ def test_axe_finds_nothing_where_passkeys_are(
     chromium: Browser, provider: ServerProcess, person: Account, axe: str
 ) -> None:
     """With a form open, and with something that went wrong."""
-    context = chromium.new_context(viewport={"width": 375, "height": 700})
+    context = chromium.new_context(service_workers="block", viewport={"width": 375, "height": 700})
     page = context.new_page()
     device_of(context, page)
     sign_in(page, provider, person)

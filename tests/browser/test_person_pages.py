@@ -168,7 +168,7 @@ def test_another_browser_is_signed_out_at_once(
     signed_in: Page, chromium: Browser, provider: ServerProcess, person: Account
 ) -> None:
     """What it shows goes as soon as it asks for anything, and when something changes there."""
-    with chromium.new_context() as elsewhere:
+    with chromium.new_context(service_workers="block") as elsewhere:
         other = elsewhere.new_page()
         sign_in(other, provider, person)
         with other.expect_response("**/.pages/events/**"):

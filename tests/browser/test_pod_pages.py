@@ -171,7 +171,9 @@ def test_a_page_about_an_error_names_the_next_step(
 def test_the_language_is_chosen_in_the_footer(
     chromium: Browser, home: Home, *, with_scripts: bool
 ) -> None:
-    context = chromium.new_context(java_script_enabled=with_scripts, locale="de-DE")
+    context = chromium.new_context(
+        service_workers="block", java_script_enabled=with_scripts, locale="de-DE"
+    )
     page = context.new_page()
     page.goto(home.url("/.pages/sign-in"))
     expect(page.get_by_role("heading", name="Anmelden")).to_be_visible()
@@ -184,7 +186,9 @@ def test_the_language_is_chosen_in_the_footer(
 
 def test_times_are_those_of_the_reader(chromium: Browser, home: Home) -> None:
     def shown(timezone: str) -> str | None:
-        context = chromium.new_context(timezone_id=timezone, locale="en-US")
+        context = chromium.new_context(
+            service_workers="block", timezone_id=timezone, locale="en-US"
+        )
         page = context.new_page()
         _sign_in_by_token(page, home)
         time = page.locator("time").first

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 from PIL import ExifTags, Image
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.support.browser_people import (
     AT_BOTH_WIDTHS,
@@ -19,10 +19,11 @@ from tests.support.browser_people import (
 )
 from tests.support.client import Client, Pod, create_pod
 from tests.support.server import ServerProcess, server_fixture
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.needs("chromium")
 
-MAX_COLD_BYTES = 40_000
+MAX_COLD_BYTES = 41_000
 MAX_SCRIPT_BYTES = 60_000
 
 server = server_fixture()
@@ -265,18 +266,67 @@ def test_photos_are_shown_by_the_month_in_which_they_were_taken(
 
 def test_a_finger_turns_to_the_next_document(chromium: Browser, pod: Pod, owner: Client) -> None:
     assert owner.get(f"{pod.root}files/a.txt").status == 200
-    context = chromium.new_context(viewport={"width": 360, "height": 740}, has_touch=True)
-    page = context.new_page()
-    sign_in(page, pod)
-    row(page, "a.txt").locator(".picture").tap()
-    look = page.get_by_role("dialog")
-    expect(look.locator("pre")).to_have_text("a.txt")
-    session = context.new_cdp_session(page)
-    for kind, x in (("touchStart", 300), ("touchMove", 200), ("touchMove", 80), ("touchEnd", None)):
-        points = [] if x is None else [{"x": x, "y": 400}]
-        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-    expect(look.locator("pre")).to_have_text("b.txt")
-    context.close()
+    going = (("touchStart", 300), ("touchMove", 200), ("touchMove", 80), ("touchEnd", None))
+    with chromium.new_context(
+        viewport={"width": 360, "height": 740}, has_touch=True, service_workers="block"
+    ) as context:
+        page = context.new_page()
+        sign_in(page, pod)
+        row(page, "a.txt").locator(".picture").tap()
+        look = page.get_by_role("dialog")
+        expect(look.locator("pre")).to_have_text("a.txt")
+        session = context.new_cdp_session(page)
+        for kind, x in going:
+            points = [] if x is None else [{"x": x, "y": 400}]
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        expect(look.locator("pre")).to_have_text("b.txt")
+
+
+def test_a_picture_does_not_wait_for_the_text_before_it(
+    files: Page, pod: Pod, owner: Client
+) -> None:
+    picture = io.BytesIO()
+    Image.new("RGB", (90, 60), "teal").save(picture, "PNG")
+    stored = owner.put(f"{pod.root}files/d.png", picture.getvalue(), "image/png")
+    assert stored.status == 201
+    files.reload()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    files.route("**/c.txt", hold)
+    row(files, "c.txt").get_by_role("link").focus()
+    files.keyboard.press("Space")
+    look = files.get_by_role("dialog")
+    expect(look.locator("[aria-busy=true]")).to_have_count(1)
+    files.keyboard.press("ArrowRight")
+    expect(look.get_by_role("img", name="d.png")).to_have_js_property("naturalWidth", 90)
+    expect(look.locator("[aria-busy=true]")).to_have_count(0)
+    for route in held:
+        route.abort()
+
+
+def test_a_list_that_arrives_late_leaves_the_name_that_is_typed(files: Page) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    files.route("**/*filter=a", hold, times=1)
+    with files.expect_request("**/*filter=a"):
+        files.locator("#filter").fill("a")
+    row(files, "a.txt").get_by_role("link").focus()
+    files.keyboard.press("F2")
+    files.keyboard.type("zebra")
+    with files.expect_response("**/*filter=a") as answer:
+        held[0].continue_()
+    answer.value.finished()
+    files.evaluate("new Promise(done => setTimeout(done))")
+    expect(files.get_by_label("New name")).to_have_value("zebra.txt")
+    files.keyboard.press("Escape")
+    expect(row(files, "b.txt")).to_have_count(0)
+    expect(row(files, "a.txt")).to_be_visible()
 
 
 @pytest.mark.parametrize("selected", [1, 2])
@@ -298,29 +348,34 @@ def test_rows_are_dragged_into_a_folder_and_back_to_the_one_above(
 
 
 def drag(page: Page, what: Locator, to: Locator) -> None:
-    """Drag by the mouse, as a hand does: not at once."""
+    """Drag by the mouse to a folder."""
+    carry(page, what, to, sign=".drop-here")
+    page.mouse.up()
+
+
+def carry(page: Page, what: Locator, to: Locator, *, sign: str) -> None:
+    """Press the mouse on a row, and move it elsewhere, as a hand does: until the page shows that
+    the row goes along, for which it loads a script."""
     what.locator(".title").hover()
     page.mouse.down()
     box = to.bounding_box()
     assert box is not None
     x, y = box["x"] + min(box["width"] / 2, 60), box["y"] + box["height"] / 2
-    page.mouse.move(x, y, steps=8)
-    expect(page.locator(".drop-here")).to_have_count(1)
-    page.mouse.up()
+
+    def is_shown() -> bool:
+        page.mouse.move(x - 1, y, steps=4)
+        page.mouse.move(x, y)
+        return page.locator(sign).count() == 1
+
+    wait_until(is_shown, f"{sign} shows")
 
 
 def test_nothing_is_moved_by_what_ends_elsewhere(files: Page, pod: Pod, owner: Client) -> None:
-    row(files, "a.txt").locator(".title").hover()
-    files.mouse.down()
-    files.locator("#filter").hover()
+    carry(files, row(files, "a.txt"), files.locator("#filter"), sign=".dragged")
     expect(files.locator(".dragged")).to_have_text("a.txt")
     files.mouse.up()
     expect(files.locator(".dragged")).to_have_count(0)
-    drag_begins_at = row(files, "b.txt").locator(".title")
-    drag_begins_at.hover()
-    files.mouse.down()
-    row(files, "inner").locator(".title").hover()
-    expect(files.locator(".drop-here")).to_have_count(1)
+    carry(files, row(files, "b.txt"), row(files, "inner"), sign=".drop-here")
     files.keyboard.press("Escape")
     expect(files.locator(".drop-here")).to_have_count(0)
     files.mouse.up()

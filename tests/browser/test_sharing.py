@@ -158,6 +158,7 @@ def test_a_folder_is_shared_with_everyone_and_says_why(
     page.get_by_role("button", name="Remove Everyone").click()
     expect(page.get_by_role("row", name="Everyone Can view No access")).to_be_visible()
     page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status")).to_have_text("Saved.")
     expect(page.get_by_role("button", name="Remove Everyone")).to_have_count(0)
     assert photos.seen_by(None) == 401
     page.get_by_text("Why, and other rules").click()

@@ -85,7 +85,9 @@ def story(request: pytest.FixtureRequest, chromium: Browser, servers: Servers) -
 
 
 def _new_page(chromium: Browser, width: int) -> Page:
-    page = chromium.new_context(locale="en", viewport={"width": width, "height": 740}).new_page()
+    page = chromium.new_context(
+        service_workers="block", locale="en", viewport={"width": width, "height": 740}
+    ).new_page()
     page.set_default_timeout(DEADLINE_MS)
     return page
 

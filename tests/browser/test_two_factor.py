@@ -44,6 +44,7 @@ def test_a_person_adds_an_app_and_signs_in_with_it(
 ) -> None:
     """Everything but the passkey works without scripts. axe itself is a script."""
     context = chromium.new_context(
+        service_workers="block",
         base_url=provider.base_url,
         viewport=ViewportSize(width=width, height=740),
         java_script_enabled=scripts,
@@ -92,7 +93,7 @@ def test_a_person_adds_an_app_and_signs_in_with_it(
 def test_a_passkey_is_the_second_step(
     chromium: Browser, provider: ServerProcess, person: Account
 ) -> None:
-    context = chromium.new_context(base_url=provider.base_url)
+    context = chromium.new_context(service_workers="block", base_url=provider.base_url)
     page = context.new_page()
     page.add_init_script("PublicKeyCredential.isConditionalMediationAvailable = async () => false;")
     device_of(context, page)

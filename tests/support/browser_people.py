@@ -37,10 +37,14 @@ class Window:
     width: int = DESK_WIDTH
     scripts: bool = True
 
-    def new_context(self, chromium: Browser) -> BrowserContext:
+    def new_context(
+        self, chromium: Browser, *, service_workers: Literal["allow", "block"] = "block"
+    ) -> BrowserContext:
         """A browser that has been nowhere yet."""
         return chromium.new_context(
-            viewport={"width": self.width, "height": 740}, java_script_enabled=self.scripts
+            viewport={"width": self.width, "height": 740},
+            java_script_enabled=self.scripts,
+            service_workers=service_workers,
         )
 
     def __str__(self) -> str:

@@ -172,6 +172,7 @@ def _take(chromium: Browser, provider: ServerProcess, *, on_phone: bool, names: 
         viewport=_PHONE if on_phone else _DESK,
         color_scheme="dark" if on_phone else "light",
         reduced_motion="reduce",
+        service_workers="block",
     )
     context.set_default_timeout(_DEADLINE_MS)
     page = context.new_page()

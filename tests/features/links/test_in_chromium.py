@@ -109,10 +109,10 @@ def test_one_click_makes_a_link_that_ends_and_copies_it(
             expect(page.get_by_text("The link is copied.")).to_be_visible()
             assert page.evaluate("navigator.clipboard.readText()") == url
         expect(page.get_by_text("until Jan 1, 2100")).to_be_visible()
-        visitor = Window(scripts=False).new_context(chromium).new_page()
-        visitor.goto(url)
-        expect(visitor.get_by_role("link", name="a.txt")).to_be_visible()
-        visitor.context.close()
+        with Window(scripts=False).new_context(chromium) as elsewhere:
+            visitor = elsewhere.new_page()
+            visitor.goto(url)
+            expect(visitor.get_by_role("link", name="a.txt")).to_be_visible()
     finally:
         context.close()
 
@@ -145,13 +145,12 @@ def _visit(context: BrowserContext, url: str, folder: Path) -> None:
 
 
 def _is_accessible(chromium: Browser, url: str, axe: str) -> None:
-    context = Window(PHONE_WIDTH).new_context(chromium)
-    page = context.new_page()
-    page.goto(url)
-    assert violations(page, axe) == {}
-    _open(page, url)
-    assert violations(page, axe) == {}
-    for path in ("a.txt", "a.txt?view=edit"):
-        page.goto(page.url.rpartition("/")[0] + "/" + path)
-        assert violations(page, axe) == {}, path
-    context.close()
+    with Window(PHONE_WIDTH).new_context(chromium) as context:
+        page = context.new_page()
+        page.goto(url)
+        assert violations(page, axe) == {}
+        _open(page, url)
+        assert violations(page, axe) == {}
+        for path in ("a.txt", "a.txt?view=edit"):
+            page.goto(page.url.rpartition("/")[0] + "/" + path)
+            assert violations(page, axe) == {}, path

@@ -32,7 +32,7 @@ def ask_and_refuse(page: Page, provider: ServerProcess, person: Account) -> None
     other = page.context.browser
     assert other is not None
     asker = create_account(provider)
-    context = other.new_context()  # noqa: F811
+    context = other.new_context(service_workers="block")  # noqa: F811
     try:
         page_of_asker = context.new_page()
         sign_in(page_of_asker, provider, asker)

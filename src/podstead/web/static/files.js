@@ -94,13 +94,14 @@ export class MemberList {
 
   /** Show the list as it is now; what is selected, focused and scrolled to stays. */
   async refresh() {
-    if (this.element.querySelector("[data-typing]")) return; // comes back afterwards
+    const isTyped = () => this.element.querySelector("[data-typing]") !== null;
+    if (isTyped()) return; // comes back afterwards
     const request = ++this.request;
     const response = await fetchPage(location.href);
     if (!response.ok || request !== this.request) return;
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = page.getElementById("members");
-    if (!fresh) return;
+    if (!fresh || isTyped()) return;
     const chosen = new Set(this.boxes().filter((box) => box.checked).map((box) => box.value));
     const focused = document.activeElement?.closest("[data-name]")?.getAttribute("data-name");
     this.element.replaceChildren(...fresh.childNodes);

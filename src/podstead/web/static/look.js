@@ -31,6 +31,7 @@ export async function open(row) {
   title.textContent = shown;
   details.href = address;
   view.replaceChildren();
+  view.removeAttribute("aria-busy"); // with the one before, which may not have arrived
   if (!dialog.open) dialog.showModal();
   if (row.querySelector(".kind-image")) {
     const picture = document.createElement("img");

@@ -372,6 +372,10 @@ if (list) {
   startMenu();
   members.addEventListener("keydown", pressed);
   members.addEventListener("click", clickedPicture);
-  if (isOffered("move")) members.addEventListener("pointerdown", (event) => void pressedPointer(event));
+  if (isOffered("move")) {
+    // Whoever presses a row and moves at once does not wait for the script.
+    members.addEventListener("pointermove", () => void import("./drag.js"), { once: true });
+    members.addEventListener("pointerdown", (event) => void pressedPointer(event));
+  }
   members.addEventListener("dragstart", (event) => event.preventDefault());
 }
