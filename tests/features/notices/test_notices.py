@@ -440,6 +440,16 @@ async def test_what_was_read_meanwhile_is_not_sent(mailing: Mailing, clock: Fake
     assert await DIGESTS.page(boxes.records.store, now_ms=clock.now_ms()) == []
 
 
+async def test_no_name_becomes_a_link_in_a_message(mailing: Mailing, clock: FakeClock) -> None:
+    """Strangers choose the names of what they share."""
+    _server, boxes, office = mailing
+    await boxes.tell(ALICE, shared("Locked: https%3A%2F%2Fevil.example%2Flogin"))
+    await to_the_next_digest(boxes, clock)
+    [message] = await delivered(office)
+    assert "bob shared “…” with you" in message.text
+    assert "evil.example" not in message.text + message.html + message.subject
+
+
 async def test_people_choose_each_at_once_or_never(mailing: Mailing, clock: FakeClock) -> None:
     server, boxes, office = mailing
     alice = await sign_in_to_account(server)
@@ -447,7 +457,8 @@ async def test_people_choose_each_at_once_or_never(mailing: Mailing, clock: Fake
     await boxes.tell(ALICE, shared())
     await boxes.tell(ALICE, shared())  # the same again
     [message] = await delivered(office)
-    assert message.subject == "bob shared “sea.txt” with you"
+    assert message.subject == "New for you in your pod alice"
+    assert "bob shared “sea.txt” with you" in message.text
     await to_the_next_digest(boxes, clock)
     assert await delivered(office) == [], "it was sent"
     alice = await sign_in_to_account(server)

@@ -185,7 +185,7 @@ def notices(site: MailSite, language: str, *, name: str, facts: Mapping[str, str
     composed = _composed(
         site,
         language,
-        lines[0] if len(lines) == 1 else _("New for you in your pod %(name)s", name=name),
+        _("New for you in your pod %(name)s", name=name),
         [*lines, *([further] if more else [])],
         link=facts.get("link", site.base_url),
         before_link=_("All notices:"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -61,6 +62,8 @@ _HOUR_MS: Final = 3_600_000
 _DAY_S: Final = 86_400
 _BATCH: Final = 50
 _ID_BYTES: Final = 8
+_MAX_NAME_CHARACTERS: Final = 60
+_LIKE_AN_ADDRESS: Final = re.compile(r"[/@:]|www\.", re.IGNORECASE)
 
 
 def next_digest_ms(now_ms: int) -> int:
@@ -233,10 +236,9 @@ class Boxes(Notifier):
         return account
 
     async def _message(self, account: Account, notices: Sequence[KeptNotice]) -> Sequence[Record]:
-        """What queues a message; nothing if too many wait. It does not contain what strangers
-        wrote."""
+        """What queues a message; nothing if too many wait."""
         texts = texts_in(account.language if account.language in LANGUAGES else ENGLISH)
-        lines = [self._text(each, texts) for each in notices]
+        lines = [self._text(replace(each, name=_for_mail(each.name)), texts) for each in notices]
         named = [each for each in lines if each is not None]
         if not named or account.email is None:
             return ()
@@ -295,3 +297,10 @@ def _plain(text: str, characters: int) -> str:
     """A text on one line, without characters that cannot be seen."""
     line = " ".join(text.split())
     return "".join(each for each in line if each.isprintable())[:characters]
+
+
+def _for_mail(name: str) -> str:
+    """A name as messages have it: none that looks like an address, since strangers choose the names
+    of what they share, and a mail program would make a link of it."""
+    is_plain = len(name) <= _MAX_NAME_CHARACTERS and not _LIKE_AN_ADDRESS.search(name)
+    return name if is_plain else "…"
