@@ -298,8 +298,8 @@ def test_the_editor_goes_to_the_mistake(page: Page, pod: Pod) -> None:
     page.locator("textarea").fill("<#a> <#b> 1 .\n<#a> <#b> oops .")
     page.keyboard.press("Control+s")
     page.get_by_role("alert").wait_for()
-    area = "document.activeElement"
-    chosen = page.evaluate(f"{area}.value.slice({area}.selectionStart)")
+    expect(page.locator("textarea")).to_be_focused()
+    chosen = page.locator("textarea").evaluate("area => area.value.slice(area.selectionStart)")
     assert chosen == "oops ."
     page.locator("textarea").fill(CARD)
     page.get_by_role("button", name="Save").click()
