@@ -183,6 +183,22 @@ def test_what_is_gone_and_what_others_share_is_not_kept(
     _open_until(page, provider, own, is_kept=False)
 
 
+def test_the_pages_of_one_person_are_not_kept_for_the_next(
+    page: Page, provider: ServerProcess, person: Account
+) -> None:
+    """Who signs out and in at the provider, which the service worker does not see."""
+    friend = create_account(provider)
+    own, other = f"/{person.name}/diary.txt", f"/{friend.name}/list.txt"
+    for each, path in ((person, own), (friend, other)):
+        with Person(each).owner() as owner:
+            assert owner.put(path, "text").status == 201
+    _open_until(page, provider, own, is_kept=True)
+    page.context.clear_cookies()
+    sign_in(page, provider, friend)
+    _open_until(page, provider, other, is_kept=True)
+    assert page.evaluate(KEPT, f"/.pages/files{own}") is False
+
+
 def test_files_that_the_system_shares_are_put_in(
     page: Page, provider: ServerProcess, person: Account
 ) -> None:

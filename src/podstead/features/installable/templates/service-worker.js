@@ -5,6 +5,7 @@
 const SHELL = "podstead-shell";
 const PAGES = "podstead-pages";
 const PICTURES = "podstead-pictures";
+const PERSON = "podstead-person";
 const RECEIVED = "podstead-received";
 const OFFLINE = "/.pages/offline";
 const MAX_PAGES = 40;
@@ -69,15 +70,29 @@ async function page(event, url) {
  * @param {Response} response
  */
 async function keepPage(request, response) {
+  const html = response.status === 200 ? await response.clone().text() : "";
+  const person = /<meta name="offline-of" content="([^"]*)">/.exec(html)?.[1];
+  if (person !== undefined) await belongTo(person);
   const pages = await caches.open(PAGES);
   if ([401, 403, 404, 410].includes(response.status)) await pages.delete(request);
-  if (response.status !== 200) return;
-  if ((await response.clone().text()).includes('<meta name="offline" content="keep">')) {
+  if (html.includes('<meta name="offline" content="keep">')) {
     await pages.delete(request); // what is stored last is at the end
     await pages.put(request, response);
     await shorten(pages, MAX_PAGES);
     if (!(await pages.match(OFFLINE))) await pages.add(OFFLINE);
   }
+}
+
+/**
+ * Forget the pages of another person, who has signed out beyond the reach of this script.
+ * @param {string} person
+ */
+async function belongTo(person) {
+  const known = await caches.open(PERSON);
+  const address = "/.pages/person";
+  if ((await (await known.match(address))?.text()) === person) return;
+  await forget();
+  await known.put(address, new Response(person));
 }
 
 /**
