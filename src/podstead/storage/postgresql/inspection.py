@@ -139,6 +139,9 @@ WRONG_ROOTS: Final = " UNION ALL ".join(
 
 _FETCHED_ROWS: Final = 500
 """How many rows of a result are in memory at a time; small bodies have up to 64 KiB."""
+_LEAVING_S: Final = 2.0
+"""How long programs may be connected that have just ended: PostgreSQL notices a moment later."""
+_LOOK_S: Final = 0.05
 _OTHERS: Final = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
     " AND usename = current_user AND pid <> pg_backend_pid()"
@@ -215,7 +218,12 @@ class PostgresInspection(StatementInspection):
     # --- helpers ------------------------------------------------------------------------------
 
     def _keep_writers_out(self) -> None:
-        if others := self._scalar(_OTHERS):
+        ends_s = time.monotonic() + _LEAVING_S
+        while others := self._scalar(_OTHERS):
+            if time.monotonic() < ends_s:
+                self._connection.rollback()  # a transaction sees the others as they were
+                time.sleep(_LOOK_S)
+                continue
             raise CopyRefused(
                 f"{others} other programs are connected to the database to be copied. Stop all "
                 "servers that use it first."
