@@ -135,7 +135,9 @@ class PodPages:
         at_this_origin = (*routes, *(provider.pages.routes if provider else ()))
         rows = [row for each in services.features for row in each.navigation]
         site.renderer.link_to(
-            (route.path for route in at_this_origin), rows, bell=services.notifier.address
+            (route.path for route in at_this_origin),
+            rows,
+            notices_address=services.notifier.address,
         )
         heads = (each.page_head for each in services.features)
         site.renderer.heads = [each for each in heads if each is not None]

@@ -259,16 +259,20 @@ class PageRenderer:
         self._entries: Callable[[str], Sequence[NavigationEntry]] = entries(frozenset())
         self._of_console = self._entries
         self._actions: frozenset[str] = frozenset()
-        self._bell = ""
+        self._notices_address = ""
         self.heads: Sequence[str] = ()
         """Templates for the head of the pages of people who are signed in."""
 
     def link_to(
-        self, paths: Iterable[str], further: Sequence[NavigationRow] = (), *, bell: str = ""
+        self,
+        paths: Iterable[str],
+        further: Sequence[NavigationRow] = (),
+        *,
+        notices_address: str = "",
     ) -> None:
         """Let the navigation link to those of its pages that are among ``paths``, and the head of
-        pages to the ``bell``, the page with what the person was told."""
-        self._bell = bell
+        pages to the notices of the person."""
+        self._notices_address = notices_address
         existing = frozenset(paths)
         self._entries = entries(existing, (*ENTRIES, *further))
         self._of_console = entries(existing, CONSOLE_ENTRIES)
@@ -300,6 +304,7 @@ class PageRenderer:
         """A page from a template in ``templates/pods``; ``notice`` replaces that of the cookie. It
         runs only the scripts of this server's package: neither scripts nor styles stand in the
         page itself."""
+        person = page.person
         is_plain = page.request.path.startswith((CONSOLE, *_WITHOUT_NAVIGATION))
         body = render_in_layout(
             template,
@@ -314,9 +319,9 @@ class PageRenderer:
                 "status": status,
                 "base_url": self._base_url,
                 "actions": self._actions & _PLAIN_ACTIONS if is_plain else self._actions,
-                "bell": self._bell if page.person is not None and page.person.pods else "",
+                "notices_address": self._notices_address if person and person.pods else "",
                 "unread": page.waiting.unread,
-                "heads": self.heads if page.person is not None else (),
+                "heads": self.heads if person else (),
                 **context,
             },
         )
@@ -485,7 +490,7 @@ def render_in_layout(
         formats=formats,
         **{
             "csrf_token": person.csrf_token if person else "",
-            "bell": "",
+            "notices_address": "",
             "heads": (),
             **values,
         },
