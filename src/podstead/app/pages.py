@@ -241,17 +241,19 @@ class PodPages:
         return SharingService(services.resource_context, services.resources, services.owners)
 
     @cached_property
+    def _agent_documents(self) -> AgentDocuments:
+        return AgentDocuments(self._services.resources, self._services.documents)
+
+    @cached_property
     def _access_requests(self) -> AccessRequests:
         services = self._services
+        notices = services.provider.request_notices if services.provider else None
         return AccessRequests(
-            context=services.resource_context,
-            resources=services.resources,
-            owners=services.owners,
-            stored_answers=services.stored_answers,
-            notices=RequestNews(
-                services.notifier,
-                services.provider.request_notices if services.provider else None,
-            ),
+            services.resource_context,
+            self._agent_documents,
+            services.owners,
+            services.stored_answers,
+            RequestNews(services.notifier, notices),
         )
 
     @cached_property
@@ -290,13 +292,13 @@ class PodPages:
 
     def _sharing_pages(self) -> tuple[object, ...]:
         services, provider, site = self._services, self._services.provider, self.site
-        documents = AgentDocuments(services.resources, services.documents)
+        documents = self._agent_documents
         emails = AccountEmails(provider.accounts.accounts) if provider else NoAccounts()
         people = PeopleDirectory(documents, services.records, emails=emails)
         requests = self._access_requests
         contacts = Contacts(documents)
         names = NamesByReader(services.base_url, GroupNames(documents), contacts)
-        groups = OwnGroups(services.resources, services.documents, services.randomness)
+        groups = OwnGroups(documents, services.randomness)
         known = KnownPeople(contacts, groups, self._shared_lists, services.owners)
         field = PeopleField(people, known, self._sections)
         return (

@@ -58,6 +58,9 @@ class InMemoryBody:
         return self._content
 
 
+NO_BODY: Final = InMemoryBody()
+
+
 class Operation(msgspec.Struct, frozen=True):
     """One request on a resource, with decoded but not yet validated headers.
 
@@ -71,7 +74,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     method: str
     target: ResourcePath
-    body: RequestBody
+    body: RequestBody = NO_BODY
     conditions: Conditions = UNCONDITIONAL
     accept: str | None = None
     content_type: str | None = None

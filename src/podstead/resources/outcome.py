@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Sequence
 from enum import StrEnum
 
 import msgspec
 
-from podstead.core.errors import RequestRefused
+from podstead.core.codes import CoreCodes
+from podstead.core.errors import BodyTooLarge, RequestRefused
 from podstead.core.header_fields import ByteRange
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
@@ -52,6 +54,20 @@ class Representation(msgspec.Struct, frozen=True):
     body: bytes | OpenBody | AsyncIterator[bytes] | None
     size_bytes: int | None
     verbatim: bool = False
+
+    async def read(self, *, limit_bytes: int = sys.maxsize) -> bytes:
+        """The whole content, which is known to be small. Raises BodyTooLarge and StorageError."""
+        body, content = self.body, bytearray()
+        if isinstance(body, bytes):
+            content += body
+        elif body is not None:
+            async for piece in body if isinstance(body, AsyncIterator) else body.chunks():
+                content += piece
+                if len(content) > limit_bytes:
+                    break
+        if len(content) > limit_bytes:
+            raise BodyTooLarge(CoreCodes.TOO_MANY_BYTES, limit_bytes=limit_bytes)
+        return bytes(content)
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from podstead.core import errors, identifiers
 from podstead.core.clock import Clock
 from podstead.core.identity import Identity
 from podstead.core.media_types import HTML, RDF_TYPES, essence, is_passive
-from podstead.core.operation import QUERY, InMemoryBody, Operation
+from podstead.core.operation import QUERY, Operation
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.storage.open_body import AddressedBody
@@ -250,7 +250,7 @@ class ResourceEndpoint:
         operation, agent = resource_request.operation, resource_request.agent
         target, stated = operation.target, operation.content_type
         resource_request.operation = Operation(
-            "HEAD", target, InMemoryBody(), origin=operation.origin, signed_url=operation.signed_url
+            "HEAD", target, origin=operation.origin, signed_url=operation.signed_url
         )
         await self._service.handle(resource_request)
         resource_request.operation = operation

@@ -30,9 +30,8 @@ def sharing(parts: Services) -> SharingService:
 
 @pytest.fixture
 def requests(parts: Services) -> AccessRequests:
-    return AccessRequests(
-        context=parts.resource_context, resources=parts.resources, owners=parts.owners
-    )
+    documents = AgentDocuments(parts.resources, parts.documents)
+    return AccessRequests(parts.resource_context, documents, parts.owners)
 
 
 @pytest.fixture

@@ -6,20 +6,19 @@ account, and have the same permissions.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from podstead.authn.relying_party.sign_ins import OwnClient
 from podstead.core import vocab
-from podstead.core.errors import BadRequest, Conflict, OutboundError, RequestRefused
+from podstead.core.errors import BadRequest, BodyTooLarge, Conflict, OutboundError, RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.media_types import JSON_LD, SPARQL_UPDATE, essence
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.idp.codes import IdpCodes
 from podstead.outbound.foreign_documents import FetchedDocument, Purpose
-from podstead.resources.outcome import Representation, ResourceRequest
+from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.protocol import PodRegistry
 
@@ -128,27 +127,15 @@ class ClientDocumentReader:
             return FetchedDocument(content, JSON_LD, url)
         try:
             path = parse_path(url[len(self.base_url) :].encode())
-            operation = Operation("GET", path, InMemoryBody(), accept="*/*")  # as it is stored
+            operation = Operation("GET", path, accept="*/*")  # as it is stored
             outcome = await self.resources.handle(ResourceRequest(operation, None))
         except (RequestRefused, UnicodeEncodeError) as error:
             raise OutboundError("The client's document cannot be read") from error
         if outcome.representation is None:
             raise OutboundError("The client's document cannot be read")
         representation = outcome.representation
-        media_type = essence(representation.content_type)
-        return FetchedDocument(await _content(representation), media_type, url)
-
-
-async def _content(representation: Representation) -> bytes:
-    body = representation.body
-    if body is None or isinstance(body, bytes):
-        content = body or b""
-    else:
-        content = b""
-        async for piece in body if isinstance(body, AsyncIterator) else body.chunks():
-            content += piece
-            if len(content) > _MAX_CLIENT_DOCUMENT_BYTES:
-                break
-    if len(content) > _MAX_CLIENT_DOCUMENT_BYTES:
-        raise OutboundError("The client's document is too large")
-    return content
+        try:
+            content = await representation.read(limit_bytes=_MAX_CLIENT_DOCUMENT_BYTES)
+        except BodyTooLarge as error:
+            raise OutboundError("The client's document is too large") from error
+        return FetchedDocument(content, essence(representation.content_type), url)

@@ -18,7 +18,7 @@ from podstead.core.date_times import DAY_MS, day_of, read_day
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container
 from podstead.core.identity import IDENTITY_SCOPE, Identity
-from podstead.core.operation import InMemoryBody, Operation
+from podstead.core.operation import Operation
 from podstead.core.vocab import LDP_BASIC_CONTAINER
 from podstead.features.access_limits.codes import LimitCodes
 from podstead.features.access_limits.enforcement import StoredLimit
@@ -243,7 +243,7 @@ class LimitForm:
             return ""
         if not await self._is_there(own_folder):
             path, link_types = ResourcePath(own_folder), (LDP_BASIC_CONTAINER,)
-            operation = Operation("PUT", path, InMemoryBody(), link_types=link_types)
+            operation = Operation("PUT", path, link_types=link_types)
             await self.resources.handle(ResourceRequest(operation, owner))
         return own_folder
 

@@ -14,7 +14,7 @@ from typing import Final
 from podstead.core.errors import Conflict, NotFound, Overloaded
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
-from podstead.core.operation import InMemoryBody, Operation, RequestBody
+from podstead.core.operation import NO_BODY, Operation, RequestBody
 from podstead.core.vocab import LDP_BASIC_CONTAINER
 from podstead.features.git import protocol
 from podstead.features.git.configuration import environment
@@ -92,7 +92,7 @@ class GitService:
         content = _content(
             asked,
             transfer,
-            InMemoryBody() if asked.advertises else body,
+            NO_BODY if asked.advertises else body,
             limit_bytes=min(self.max_body_bytes, protocol.MAX_COMMAND_BYTES),
         )
         running = await self._start(
@@ -201,7 +201,6 @@ class GitService:
         operation = Operation(
             method="PUT",
             target=container,
-            body=InMemoryBody(),
             link_types=(LDP_BASIC_CONTAINER,),
             origin=caller.origin,
         )

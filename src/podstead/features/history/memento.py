@@ -23,7 +23,7 @@ from podstead.core.header_fields import link_header
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, choose
-from podstead.core.operation import InMemoryBody, Operation
+from podstead.core.operation import Operation
 from podstead.features.history.past import Past
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
@@ -87,7 +87,7 @@ class Versions:
         """Those of the document that the agent may read, the oldest first; the last one is the
         present one. Raises what a HEAD raises, and NotFound for what is no document."""
         root = storage_root(path)
-        request = ResourceRequest(Operation("HEAD", path, InMemoryBody(), origin=origin), agent)
+        request = ResourceRequest(Operation("HEAD", path, origin=origin), agent)
         outcome = await self.resources.handle(request)
         present = outcome.metadata
         if root is None or present is None or present.kind is not ResourceKind.DOCUMENT:

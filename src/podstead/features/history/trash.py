@@ -35,7 +35,7 @@ from podstead.core.identifiers import (
 )
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
-from podstead.core.operation import InMemoryBody, Operation
+from podstead.core.operation import Operation
 from podstead.features.history.keeping import BATCH, Keeper, drop_all
 from podstead.features.history.past import Past
 from podstead.resources.costly_work import AgentSemaphores
@@ -393,7 +393,7 @@ class Trash:
                 return put.body.content
             return await self.past.content(originals[put.path])
 
-        request = ResourceRequest(Operation("PUT", target, InMemoryBody(), origin=origin), agent)
+        request = ResourceRequest(Operation("PUT", target, origin=origin), agent)
         request.records = tuple(state.drop for state in gone)
         await self.resources.create(request, puts, read)
 

@@ -33,7 +33,7 @@ from podstead.core.identifiers import (
     subject_of,
 )
 from podstead.core.identity import Identity
-from podstead.core.operation import InMemoryBody, Operation
+from podstead.core.operation import Operation
 from podstead.features.history.keeping import KnownCreation
 from podstead.features.history.past import Past, write_again
 from podstead.features.history.trash import Trash
@@ -337,7 +337,7 @@ class Undo:
         conditions = (
             Conditions() if present.kind.is_container else Conditions(if_match=stored_tag(present))
         )
-        operation = Operation("DELETE", creation.path, InMemoryBody(), conditions=conditions)
+        operation = Operation("DELETE", creation.path, conditions=conditions)
         await self.trash.resources.handle(ResourceRequest(operation, agent))
 
     async def _undo(

@@ -15,12 +15,10 @@ from typing import Final
 
 from podstead.core import vocab
 from podstead.core.codes import ErrorCode
-from podstead.core.conditional import Conditions
 from podstead.core.errors import Conflict, NotFound, PreconditionFailed, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.identity import Identity
-from podstead.core.media_types import N3, TURTLE
-from podstead.core.operation import InMemoryBody, Operation
+from podstead.core.media_types import N3
 from podstead.features.personal_data.entries import (
     MAX_LINES_IN_LIST,
     PersonalEntry,
@@ -32,12 +30,9 @@ from podstead.features.personal_data.entries import (
     without,
 )
 from podstead.features.personal_data.kinds import CONTACTS, DC, KINDS, KindOfEntry
-from podstead.rdf.codecs import Document
-from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph, Iri, Literal, Triple
+from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal, Triple
 from podstead.rdf.identity_statements import ProfileChange
-from podstead.resources.documents import Documents, is_rdf
-from podstead.resources.outcome import ResourceRequest
-from podstead.resources.service import ResourceService
+from podstead.resources.documents import is_rdf
 from podstead.resources.sharing.documents import AgentDocuments, ReadDocument
 
 MAX_DOCUMENTS: Final = 300
@@ -111,14 +106,12 @@ class Collections:
     """Reads and writes the things that people keep."""
 
     documents: AgentDocuments
-    resources: ResourceService
-    codec: Documents
 
     async def find(
         self, person: Identity, pods: Sequence[ResourcePath], kind: KindOfEntry
     ) -> FoundEntries:
         """All things of a kind, within the limits. Raises ServerTrouble."""
-        return await _Search(self, person, pods, kind).run()
+        return await _Search(self.documents, person, pods, kind).run()
 
     async def read(
         self, person: Identity | None, path: ResourcePath, iri: str
@@ -143,19 +136,17 @@ class Collections:
         PreconditionFailed, and what a PUT raises."""
         graph = read.document.graph
         change = edit_of(graph, place.entry, wanted)
-        await self._put(person, place.document, read, change.applied(graph))
+        await self.documents.replace(person, place.document, read, change.applied(graph))
 
     async def remove(self, person: Identity | None, place: PlacedEntry, read: ReadDocument) -> None:
         """Delete a thing: with its document if that is about nothing else. Raises as
         :meth:`save`."""
         graph, url = read.document.graph, self.documents.base_url + place.document
         if is_only_thing(graph, place.entry, url):
-            conditions = Conditions(if_match=read.etag)
-            await self._handle(
-                person, Operation("DELETE", place.document, InMemoryBody(), conditions)
-            )
+            await self.documents.remove(person, place.document, read.etag)
         else:
-            await self._put(person, place.document, read, without(graph, place.entry))
+            changed = without(graph, place.entry)
+            await self.documents.replace(person, place.document, read, changed)
 
     async def rename_in_books(
         self, person: Identity, pods: Sequence[ResourcePath], iri: str, name: str | None
@@ -163,7 +154,7 @@ class Collections:
         """Let the address books list a contact by another name, or by none. Raises
         RequestRefused."""
         contact = Iri(iri)
-        for book in await _Search(self, person, pods, CONTACTS).books():
+        for book in await _Search(self.documents, person, pods, CONTACTS).books():
             graph = (await self.documents.read(person, book.names)).document.graph
             about = graph.about(contact)
             if name is None:
@@ -197,7 +188,7 @@ class Collections:
             folder = book.names.rpartition("/")[0]
             path = ResourcePath(f"{folder}/Person/{key}/index.ttl")
             iri = f"{base_url}{path}#this"
-            await self._create(person, path, new_entry(kind, iri, wanted), kind.prefixes)
+            await self.documents.create(person, path, new_entry(kind, iri, wanted), kind.prefixes)
             name = Literal(next(iter(wanted.get("name", ())), ""))
             listed: list[Triple] = [
                 (Iri(iri), _IN_BOOK, Iri(book.iri)),
@@ -208,12 +199,12 @@ class Collections:
         if found.containers:
             path = ResourcePath(f"{found.containers[0]}{key}.ttl")
             graph = new_entry(kind, f"{base_url}{path}#this", wanted)
-            await self._create(person, path, graph, kind.prefixes)
+            await self.documents.create(person, path, graph, kind.prefixes)
             return path
         path = found.documents[0]
         read = await self.documents.read(person, path)
         graph = read.document.graph | new_entry(kind, f"{base_url}{path}#{key}", wanted)
-        await self._put(person, path, read, graph)
+        await self.documents.replace(person, path, read, graph)
         return path
 
     async def _make_place(
@@ -238,7 +229,9 @@ class Collections:
             for path, triples in ((names, []), (groups, []), (f"{folder}index.ttl", book)):
                 prefixes = {"vcard": vocab.VCARD, "dc": DC}
                 try:
-                    await self._create(person, ResourcePath(path), Graph(triples), prefixes)
+                    await self.documents.create(
+                        person, ResourcePath(path), Graph(triples), prefixes
+                    )
                 except PreconditionFailed:
                     continue  # from an attempt that did not come to its end
             found.books.append(Book(place.value, ResourcePath(names)))
@@ -252,25 +245,6 @@ class Collections:
         ]
         await self._patch(person, index, (), registered)
 
-    async def _create(
-        self, person: Identity, path: ResourcePath, graph: Graph, prefixes: Mapping[str, str]
-    ) -> None:
-        content = await self.codec.write(Document(Dataset(graph), prefixes), TURTLE, path=path)
-        conditions = Conditions(if_none_match="*")
-        operation = Operation("PUT", path, InMemoryBody(content), conditions, content_type=TURTLE)
-        await self._handle(person, operation)
-
-    async def _put(
-        self, person: Identity | None, path: ResourcePath, read: ReadDocument, graph: Graph
-    ) -> None:
-        document, content_type = read.document.with_graph(graph), read.content_type
-        content = await self.codec.write(document, content_type, path=path)
-        conditions = Conditions(if_match=read.etag)
-        body = InMemoryBody(content)
-        await self._handle(
-            person, Operation("PUT", path, body, conditions, content_type=content_type)
-        )
-
     async def _patch(
         self,
         person: Identity,
@@ -278,11 +252,8 @@ class Collections:
         deletes: Sequence[Triple],
         inserts: Sequence[Triple],
     ) -> None:
-        body = InMemoryBody(ProfileChange(tuple(deletes), tuple(inserts)).as_patch())
-        await self._handle(person, Operation("PATCH", path, body, content_type=N3))
-
-    async def _handle(self, person: Identity | None, operation: Operation) -> None:
-        await self.resources.handle(ResourceRequest(operation, person))
+        patch = ProfileChange(tuple(deletes), tuple(inserts)).as_patch()
+        await self.documents.send(person, "PATCH", path, patch, content_type=N3)
 
 
 def things_in(graph: Graph, document_url: str) -> Iterator[tuple[KindOfEntry, Iri]]:
@@ -297,13 +268,12 @@ class _Search:
 
     def __init__(
         self,
-        collections: Collections,
+        documents: AgentDocuments,
         person: Identity,
         pods: Sequence[ResourcePath],
         kind: KindOfEntry,
     ) -> None:
-        self._collections = collections
-        self._documents = collections.documents
+        self._documents = documents
         self._person = person
         self._pods = tuple(pods)
         self._kind = kind
@@ -404,12 +374,11 @@ class _Search:
         if path is None or not is_container(path):
             self._found.elsewhere.add(place)
             return
-        request = ResourceRequest(Operation("GET", path, InMemoryBody()), self._person)
         limit = MAX_DOCUMENTS + 1
         if self._is_own(path) and path not in self._found.containers:
             self._found.containers.append(path)
         try:
-            members = (await self._collections.resources.members(request, limit=limit)).members
+            members = await self._documents.members(self._person, path, limit=limit)
         except NotFound:
             return
         except RequestRefused:

@@ -728,8 +728,7 @@ class PersonalDataInWorker(WorkerFeature):
     @cached_property
     def _collections(self) -> Collections:
         services = self._services
-        documents = AgentDocuments(services.resources, services.documents)
-        return Collections(documents, services.resources, services.documents)
+        return Collections(AgentDocuments(services.resources, services.documents))
 
     @cached_property
     def pages(self) -> Sequence[object]:  # type: ignore[override]

@@ -24,7 +24,7 @@ from podstead.core.errors import (
 from podstead.core.identifiers import ResourcePath, is_container, storage_root
 from podstead.core.identity import Identity
 from podstead.core.media_types import choose, essence
-from podstead.core.operation import InMemoryBody, Operation
+from podstead.core.operation import Operation
 from podstead.core.request_context import limit_key
 from podstead.features import WorkerFeature
 from podstead.features.sparql.answers import answer_state
@@ -126,7 +126,7 @@ class SparqlEndpoint:
         if storage_root(path) is None or is_reserved(path) or not is_container(path):
             raise NotFound
         origin = request.fields.get(b"origin")
-        operation = Operation("HEAD", path, InMemoryBody(), origin=origin)
+        operation = Operation("HEAD", path, origin=origin)
         await self._services.resources.handle(ResourceRequest(operation, agent))
         return path
 

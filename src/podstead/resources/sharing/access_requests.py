@@ -17,14 +17,11 @@ from podstead.core.errors import Conflict, NotAuthenticated, NotFound, RateLimit
 from podstead.core.identifiers import ResourcePath, is_container, storage_root
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
-from podstead.core.operation import InMemoryBody, Operation
 from podstead.core.request_context import limit_key
 from podstead.rdf.graph import Graph, Iri
 from podstead.resources.context import ResourceContext
 from podstead.resources.documents import is_rdf
 from podstead.resources.entity_tags import state_version
-from podstead.resources.outcome import ResourceRequest
-from podstead.resources.service import ResourceService
 from podstead.resources.sharing import offers
 from podstead.resources.sharing.documents import AgentDocuments
 from podstead.storage.protocol import ResourceStore
@@ -101,28 +98,19 @@ class RequestNotices(Protocol):
         """Tell the person who has asked, by IRI. A failure does not affect the answer."""
 
 
+@dataclass(frozen=True, slots=True)
 class AccessRequests:
-    """Sends requests for access, lists and removes them."""
+    """Sends requests for access, lists and removes them.
 
-    def __init__(
-        self,
-        *,
-        context: ResourceContext,
-        resources: ResourceService,
-        owners: StorageOwners,
-        stored_answers: offers.StoredAnswers | None = None,
-        notices: RequestNotices | None = None,
-    ) -> None:
-        """``stored_answers`` takes the answers to people who have no inbox here; ``notices`` tells
-        people of requests and answers."""
-        self._notices = notices
-        self._stored_answers = stored_answers
-        self._resources = resources
-        self._documents = AgentDocuments(resources, context.documents)
-        self._base_url = self._documents.base_url
-        self._gate = context.gate
-        self._records = context.records
-        self._owners = owners
+    ``answer_store`` takes the answers to people who have no inbox here; ``notices`` tells people
+    of requests and answers.
+    """
+
+    context: ResourceContext
+    documents: AgentDocuments
+    owners: StorageOwners
+    answer_store: offers.StoredAnswers | None = None
+    notices: RequestNotices | None = None
 
     async def ask(
         self, person: Identity | None, resource: ResourcePath, modes: Modes, *, message: str = ""
@@ -136,24 +124,19 @@ class AccessRequests:
         storage = storage_root(resource)
         if storage is None:
             raise NoInbox
-        grant, _ = await self._gate.current_grant(person, None, resource)
+        grant, _ = await self.context.gate.current_grant(person, None, resource)
         if modes <= grant.user:
             raise HasAccess
         await self._count(person, storage)
         inbox = await self.inbox_of(person, storage)
-        offer = offers.Offer(person.iri, self._base_url + resource, modes, message)
-        operation = Operation(
-            "POST",
-            inbox,
-            InMemoryBody(offers.write_offer(offer, at_ms=self._records.now_ms())),
-            content_type=JSON_LD,
-        )
+        offer = offers.Offer(person.iri, self.documents.base_url + resource, modes, message)
+        content = offers.write_offer(offer, at_ms=self.context.records.now_ms())
         try:
-            await self._resources.handle(ResourceRequest(operation, person))
+            await self.documents.send(person, "POST", inbox, content, content_type=JSON_LD)
         except RequestRefused as error:
             raise NoInbox from error
-        if self._notices is not None:
-            await self._notices.asked(storage, by=person.iri, about=resource)
+        if self.notices is not None:
+            await self.notices.asked(storage, by=person.iri, about=resource)
 
     async def pending(self, owner: Identity, storage: ResourcePath) -> tuple[AccessRequest, ...]:
         """The distinct requests for access to resources of a storage in the owner's inbox. Raises
@@ -179,8 +162,8 @@ class AccessRequests:
         """
         await self._tell(owner, request, allowed=allowed)
         await self.dismiss(owner, request)
-        if self._notices is not None:
-            await self._notices.answered(
+        if self.notices is not None:
+            await self.notices.answered(
                 request.actor, by=owner.iri, about=request.resource, allowed=allowed
             )
 
@@ -194,7 +177,7 @@ class AccessRequests:
             read = offers.read_answer(graph)
             if read is None or read.offer.actor not in map(agent_name, person.names()):
                 continue
-            resource = local_path(read.offer.resource_url, self._base_url)
+            resource = local_path(read.offer.resource_url, self.documents.base_url)
             if resource is not None:
                 found.append(
                     AccessAnswer(path, read.actor, resource, read.offer.modes, read.allowed)
@@ -203,7 +186,7 @@ class AccessRequests:
 
     async def stored_answers(self, person: Identity) -> tuple[AccessAnswer, ...]:
         """The answers to a person that have not reached an inbox."""
-        if self._stored_answers is None:
+        if self.answer_store is None:
             return ()
         return tuple(
             AccessAnswer(
@@ -214,22 +197,21 @@ class AccessRequests:
                 each.value.allowed,
                 key=each.key,
             )
-            for each in await self._stored_answers.of(person)
+            for each in await self.answer_store.of(person)
         )
 
     async def remove_stored_answer(self, person: Identity, key: str) -> None:
         """Remove one of these. Raises NotFound."""
-        if self._stored_answers is None:
+        if self.answer_store is None:
             raise NotFound
-        await self._stored_answers.forget(person, key)
+        await self.answer_store.forget(person, key)
 
     async def forget(self, person: Identity, answer: ResourcePath) -> None:
         """Remove an answer. Raises NotFound if it is none, and what a DELETE raises."""
         graph = await self._graph(person, answer)
         if offers.read_answer(graph) is None:
             raise NotFound
-        operation = Operation("DELETE", answer, InMemoryBody())
-        await self._resources.handle(ResourceRequest(operation, person))
+        await self.documents.send(person, "DELETE", answer)
 
     async def dismiss(self, owner: Identity, request: AccessRequest) -> None:
         """Remove a request, and others in the same inbox that ask for the same.
@@ -246,47 +228,44 @@ class AccessRequests:
         for path in await self._notifications(owner, inbox):
             other = await self._read(owner, path, storage)
             if other is not None and (other.actor, other.resource, other.modes) == same:
-                operation = Operation("DELETE", path, InMemoryBody())
-                await self._resources.handle(ResourceRequest(operation, owner))
+                await self.documents.send(owner, "DELETE", path)
 
     # --- steps ----------------------------------------------------------------------------
 
     async def _count(self, person: Identity, storage: ResourcePath) -> None:
         """Count a request. The limits are each person's own, so nobody uses up another's; people
         from other servers share those of their network."""
-        who = limit_key(person, base_url=self._base_url)
+        who = limit_key(person, base_url=self.documents.base_url)
         for key, capacity, period_s in (
             (f"access-request:{who}", REQUESTS_PER_HOUR, _HOUR_S),
             (f"access-request:{storage}:{who}", REQUESTS_TO_ONE_OWNER_PER_DAY, _DAY_S),
         ):
-            wait_s = await self._records.take(key, capacity=capacity, period_s=period_s)
+            wait_s = await self.context.records.take(key, capacity=capacity, period_s=period_s)
             if wait_s is not None:
                 raise RateLimited(retry_after_s=wait_s)
 
     async def _tell(self, owner: Identity, request: AccessRequest, *, allowed: bool) -> None:
         """Post the answer with the rights of the owner, or keep it if no inbox accepts it."""
-        offer = offers.Offer(request.actor, self._base_url + request.resource, request.modes)
+        offer = offers.Offer(
+            request.actor, self.documents.base_url + request.resource, request.modes
+        )
         answer = offers.OfferAnswer(owner.iri, offer, allowed)
         if await self._post(owner, answer):
             return
         storage = storage_root(request.resource)
-        if self._stored_answers is not None and storage is not None:
-            await self._stored_answers.keep(answer, request.resource, storage=storage)
+        if self.answer_store is not None and storage is not None:
+            await self.answer_store.keep(answer, request.resource, storage=storage)
 
     async def _post(self, owner: Identity, answer: offers.OfferAnswer) -> bool:
         """Post an answer to the inbox of the person who asked; whether an inbox accepted it."""
-        profile = self._documents.path_of(answer.offer.actor)
+        profile = self.documents.path_of(answer.offer.actor)
         storage = None if profile is None else storage_root(profile)
         if storage is None:
             return False
         try:
-            operation = Operation(
-                "POST",
-                await self.inbox_of(owner, storage),
-                InMemoryBody(offers.write_answer(answer, at_ms=self._records.now_ms())),
-                content_type=JSON_LD,
-            )
-            await self._resources.handle(ResourceRequest(operation, owner))
+            inbox = await self.inbox_of(owner, storage)
+            content = offers.write_answer(answer, at_ms=self.context.records.now_ms())
+            await self.documents.send(owner, "POST", inbox, content, content_type=JSON_LD)
         except RequestRefused:  # there is no inbox, or it accepts nothing from the owner
             return False
         return True
@@ -294,12 +273,14 @@ class AccessRequests:
     async def inbox_of(self, agent: Identity, storage: ResourcePath) -> ResourcePath:
         """The inbox that the owner's profile names, if profile and inbox are in the storage. Raises
         NoInbox."""
-        owner = await self._owners.owner_of(storage)
+        owner = await self.owners.owner_of(storage)
         if owner is None:
             raise NoInbox
-        profile = await self._documents.graph(agent, owner)
+        profile = await self.documents.graph(agent, owner)
         for term in profile.objects(Iri(owner), Iri(vocab.LDP_INBOX)):
-            inbox = local_path(term.value, self._base_url) if isinstance(term, Iri) else None
+            inbox = (
+                local_path(term.value, self.documents.base_url) if isinstance(term, Iri) else None
+            )
             if inbox is not None and is_container(inbox) and inbox.startswith(storage):
                 return inbox
         raise NoInbox
@@ -308,34 +289,35 @@ class AccessRequests:
         self, owner: Identity, inbox: ResourcePath
     ) -> tuple[ResourcePath, ...]:
         """The newest notifications of an inbox that the owner may read."""
-        listing = ResourceRequest(Operation("GET", inbox, InMemoryBody()), owner)
         found: list[Metadata] = []
         after: ResourcePath | None = None
         for _ in range(MAX_MEMBERS // _PAGE):
-            listed = await self._resources.members(listing, after=after, limit=_PAGE)
+            members = await self.documents.members(owner, inbox, after=after, limit=_PAGE)
             found += [
                 each
-                for each in listed.members
+                for each in members
                 if is_rdf(each.content_type)
                 and not each.kind.is_container
                 and each.size_bytes <= MAX_NOTIFICATION_BYTES
             ]
-            if len(listed.members) < _PAGE:
+            if len(members) < _PAGE:
                 break
-            after = listed.members[-1].path
+            after = members[-1].path
         newest = sorted(found, key=lambda each: each.modified_ms, reverse=True)
         return tuple(each.path for each in newest[:MAX_LISTED])
 
     async def _graph(self, agent: Identity, path: ResourcePath) -> Graph:
         """The triples of a notification; none if it was removed or has an unknown context."""
-        return await self._documents.graph(agent, self._base_url + path)
+        return await self.documents.graph(agent, self.documents.base_url + path)
 
     async def _read(
         self, owner: Identity, path: ResourcePath, storage: ResourcePath
     ) -> AccessRequest | None:
         graph = await self._graph(owner, path)
         offer = offers.read_offer(graph)
-        resource = None if offer is None else local_path(offer.resource_url, self._base_url)
+        resource = (
+            None if offer is None else local_path(offer.resource_url, self.documents.base_url)
+        )
         if offer is None or resource is None or not resource.startswith(storage):
             return None
         return AccessRequest(

@@ -8,12 +8,12 @@ over HTTP, and a write is conditional on what was read.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from podstead.core import errors
-from podstead.core.conditional import Conditions
+from podstead.core.conditional import UNCONDITIONAL, Conditions
 from podstead.core.identifiers import (
     ACL_SUFFIX,
     ResourcePath,
@@ -31,11 +31,10 @@ from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.context import ResourceContext
 from podstead.resources.documents import Documents
-from podstead.resources.outcome import Representation, ResourceRequest, Result
+from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
-from podstead.storage.open_body import whole_body
 from podstead.storage.protocol import Snapshot
-from podstead.storage.records import AtVersion, Precondition, Record, Version
+from podstead.storage.records import AtVersion, Metadata, Precondition, Record, Version
 from podstead.wac import modes
 from podstead.wac.acl import local_path
 from podstead.wac.effective import acl_paths, paths_to_read
@@ -53,7 +52,8 @@ class ReadDocument:
 
 
 class AgentDocuments:
-    """Reads RDF documents of this server as an agent, through the service that answers GET."""
+    """Reads and writes documents of this server as an agent, through the service that answers
+    requests."""
 
     def __init__(self, resources: ResourceService, documents: Documents) -> None:
         self._resources = resources
@@ -70,7 +70,7 @@ class AgentDocuments:
         Raises what a GET raises, NotFound if something else is there, BadRequest if it is not RDF,
         and UnknownContext.
         """
-        request = ResourceRequest(Operation("GET", path, InMemoryBody()), agent)
+        request = ResourceRequest(Operation("GET", path), agent)
         outcome = await self._resources.handle(request)
         if outcome.result is not Result.REPRESENTED:
             raise errors.NotFound
@@ -78,7 +78,7 @@ class AgentDocuments:
         representation = outcome.representation
         if metadata is None or etag is None or representation is None:
             raise errors.StorageError("The document has no content")
-        content, content_type = await _content(representation), representation.content_type
+        content, content_type = await representation.read(), representation.content_type
         document = await self._documents.parse(content, content_type, path=path)
         return ReadDocument(document, content_type, etag, metadata.version)
 
@@ -93,16 +93,67 @@ class AgentDocuments:
         except errors.RequestRefused:
             return EMPTY_GRAPH
 
+    async def members(
+        self,
+        agent: Identity | None,
+        container: ResourcePath,
+        *,
+        after: ResourcePath | None = None,
+        limit: int,
+    ) -> Sequence[Metadata]:
+        """The members of a container, in the order of their paths. Raises what a GET raises."""
+        request = ResourceRequest(Operation("GET", container), agent)
+        return (await self._resources.members(request, after=after, limit=limit)).members
 
-async def _content(representation: Representation) -> bytes:
-    body = representation.body
-    if body is None:
-        return b""
-    if isinstance(body, bytes):
-        return body
-    if isinstance(body, AsyncIterator):
-        return b"".join([piece async for piece in body])
-    return await whole_body(body)
+    async def send(
+        self,
+        agent: Identity | None,
+        method: str,
+        path: ResourcePath,
+        content: bytes = b"",
+        *,
+        content_type: str | None = None,
+        conditions: Conditions = UNCONDITIONAL,
+    ) -> Outcome:
+        """Carry out an operation. Raises what it raises."""
+        body = InMemoryBody(content)
+        operation = Operation(method, path, body, conditions, content_type=content_type)
+        return await self._resources.handle(ResourceRequest(operation, agent))
+
+    async def create(
+        self,
+        agent: Identity | None,
+        path: ResourcePath,
+        graph: Graph,
+        prefixes: Mapping[str, str],
+    ) -> None:
+        """Store a new document. Raises PreconditionFailed if there is one, and what a PUT
+        raises."""
+        document = Document(Dataset(graph), prefixes)
+        content = await self._documents.write(document, TURTLE, path=path)
+        new = Conditions(if_none_match="*")
+        await self.send(agent, "PUT", path, content, content_type=TURTLE, conditions=new)
+
+    async def replace(
+        self,
+        agent: Identity | None,
+        path: ResourcePath,
+        read: ReadDocument,
+        graph: Graph,
+        *,
+        etag: str | None = None,
+    ) -> None:
+        """Store other triples in a document, if it is unchanged since it was ``read``, or since it
+        had the ``etag``. Raises PreconditionFailed, and what a PUT raises."""
+        document, content_type = read.document.with_graph(graph), read.content_type
+        content = await self._documents.write(document, content_type, path=path)
+        same = Conditions(if_match=etag or read.etag)
+        await self.send(agent, "PUT", path, content, content_type=content_type, conditions=same)
+
+    async def remove(self, agent: Identity | None, path: ResourcePath, etag: str) -> None:
+        """Delete a document, if it is unchanged. Raises PreconditionFailed, and what a DELETE
+        raises."""
+        await self.send(agent, "DELETE", path, conditions=Conditions(if_match=etag))
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +321,7 @@ class RulesDocuments:
     async def remove(self, agent: Identity | None, current: RulesDocument) -> None:
         """Delete the resource's own ACL, if it is still ``current``; raises as :meth:`write`."""
         conditions = Conditions(if_match=current.etag)
-        operation = Operation("DELETE", acl_of(current.resource), InMemoryBody(), conditions)
+        operation = Operation("DELETE", acl_of(current.resource), conditions=conditions)
         await self._change(agent, operation, current)
 
     async def _change(

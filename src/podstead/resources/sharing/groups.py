@@ -15,17 +15,11 @@ from typing import Final
 
 from podstead.core import vocab
 from podstead.core.clock import Randomness
-from podstead.core.conditional import Conditions
 from podstead.core.errors import NotFound, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
-from podstead.core.media_types import TURTLE
-from podstead.core.operation import InMemoryBody, Operation
-from podstead.rdf.codecs import Document
-from podstead.rdf.graph import Dataset, Graph, Iri, Literal
-from podstead.resources.documents import Documents, is_rdf
-from podstead.resources.outcome import ResourceRequest
-from podstead.resources.service import ResourceService
+from podstead.rdf.graph import Graph, Iri, Literal
+from podstead.resources.documents import is_rdf
 from podstead.resources.sharing.documents import AgentDocuments
 from podstead.resources.sharing.people import stated_name
 
@@ -52,16 +46,12 @@ class OwnGroup:
     tag: str
 
 
+@dataclass(frozen=True, slots=True)
 class OwnGroups:
     """Lists, makes and changes groups."""
 
-    def __init__(
-        self, resources: ResourceService, documents: Documents, randomness: Randomness
-    ) -> None:
-        self._resources = resources
-        self._documents = documents
-        self._agent_documents = AgentDocuments(resources, documents)
-        self._randomness = randomness
+    documents: AgentDocuments
+    randomness: Randomness
 
     async def of(self, person: Identity, pods: Sequence[ResourcePath]) -> Sequence[OwnGroup]:
         """The groups in the pods of a person. Raises ServerTrouble."""
@@ -70,11 +60,11 @@ class OwnGroups:
     async def read(self, person: Identity, path: ResourcePath) -> OwnGroup:
         """The group of a document. Raises NotFound for a document without one, and what a GET
         raises."""
-        read = await self._agent_documents.read(person, path)
+        read = await self.documents.read(person, path)
         graph = read.document.graph
         for subject in sorted(graph.subjects(_TYPE, _GROUP), key=str):
             # Rules about a group of another address are about whatever is there.
-            if isinstance(subject, Iri) and self._agent_documents.path_of(subject.value) == path:
+            if isinstance(subject, Iri) and self.documents.path_of(subject.value) == path:
                 members = {
                     each.value for each in graph.objects(subject, _MEMBER) if isinstance(each, Iri)
                 }
@@ -87,11 +77,10 @@ class OwnGroups:
     ) -> OwnGroup:
         """Make a group. Its address is never used again, so that no rule about a former group
         applies to it. Raises what a PUT raises."""
-        path = ResourcePath(f"{pod}{FOLDER}{_slug(name)}-{self._randomness.token_hex(4)}.ttl")
-        group = Iri(f"{self._documents.url_of(path)}#group")
+        path = ResourcePath(f"{pod}{FOLDER}{_slug(name)}-{self.randomness.token_hex(4)}.ttl")
+        group = Iri(f"{self.documents.base_url}{path}#group")
         graph = Graph([(group, _TYPE, _GROUP)]) | _statements(group, name, members)
-        document = Document(Dataset(graph), {"vcard": vocab.VCARD})
-        await self._put(person, path, document, TURTLE, Conditions(if_none_match="*"))
+        await self.documents.create(person, path, graph, {"vcard": vocab.VCARD})
         return await self.read(person, path)
 
     async def change(
@@ -99,7 +88,7 @@ class OwnGroups:
     ) -> None:
         """Name a group and its members anew, if its document is still as ``group`` says. Raises
         what a PUT raises, PreconditionFailed among that."""
-        read = await self._agent_documents.read(person, group.path)
+        read = await self.documents.read(person, group.path)
         subject, graph = Iri(group.iri), read.document.graph
         former = Graph(
             (subject, predicate, each)
@@ -107,48 +96,28 @@ class OwnGroups:
             for each in graph.objects(subject, predicate)
         )
         changed = (graph - former) | _statements(subject, name, members)
-        document = read.document.with_graph(changed)
-        conditions = Conditions(if_match=group.tag)
-        await self._put(person, group.path, document, read.content_type, conditions)
+        await self.documents.replace(person, group.path, read, changed, etag=group.tag)
 
     async def remove(self, person: Identity, group: OwnGroup) -> None:
         """Delete the document of a group. Raises what a DELETE raises."""
-        conditions = Conditions(if_match=group.tag)
-        operation = Operation("DELETE", group.path, InMemoryBody(), conditions)
-        await self._resources.handle(ResourceRequest(operation, person))
+        await self.documents.remove(person, group.path, group.tag)
 
     # --- steps ----------------------------------------------------------------------------
 
     async def _in_pod(self, person: Identity, pod: ResourcePath) -> Sequence[OwnGroup]:
-        listing = Operation("GET", ResourcePath(pod + FOLDER), InMemoryBody())
+        folder = ResourcePath(pod + FOLDER)
         try:
-            listed = await self._resources.members(
-                ResourceRequest(listing, person), limit=MAX_GROUPS
-            )
+            members = await self.documents.members(person, folder, limit=MAX_GROUPS)
         except RequestRefused:
             return []
         found: list[OwnGroup] = []
-        for each in listed.members:
+        for each in members:
             if is_rdf(each.content_type) and not each.kind.is_container:
                 try:
                     found.append(await self.read(person, each.path))
                 except RequestRefused:
                     continue
         return found
-
-    async def _put(
-        self,
-        person: Identity,
-        path: ResourcePath,
-        document: Document,
-        content_type: str,
-        conditions: Conditions,
-    ) -> None:
-        content = await self._documents.write(document, content_type, path=path)
-        operation = Operation(
-            "PUT", path, InMemoryBody(content), conditions, content_type=content_type
-        )
-        await self._resources.handle(ResourceRequest(operation, person))
 
 
 def _statements(group: Iri, name: str, members: Iterable[str]) -> Graph:

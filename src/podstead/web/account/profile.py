@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -26,7 +25,6 @@ from podstead.rdf.identity_statements import (
     read_details,
 )
 from podstead.resources.service import ResourceService
-from podstead.storage.open_body import whole_body
 from podstead.web.codes import WebCodes
 from podstead.web.forms import read_parts
 from podstead.web.pages import addresses
@@ -277,13 +275,9 @@ class Profiles:
         except NotFound:
             return EMPTY_GRAPH
         representation = outcome.representation
-        if representation is None or representation.body is None:
+        if representation is None:
             return EMPTY_GRAPH
-        body = representation.body
-        if isinstance(body, AsyncIterator):
-            content = b"".join([piece async for piece in body])
-        else:
-            content = body if isinstance(body, bytes) else await whole_body(body)
+        content = await representation.read()
         return await self.parse(content, representation.content_type, self.base_url + path)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from podstead.core.errors import AccessDenied, BadRequest, NotAuthenticated
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
-from podstead.core.operation import InMemoryBody, Operation, RequestBody
+from podstead.core.operation import NO_BODY, Operation, RequestBody
 from podstead.idp.audit import RequestSource
 from podstead.resources.outcome import ResourceRequest
 from podstead.web import forms
@@ -294,13 +294,11 @@ class PageRequest:
         method: str,
         target: ResourcePath,
         *,
-        body: RequestBody | None = None,
+        body: RequestBody = NO_BODY,
         accept: str | None = None,
         content_type: str | None = None,
     ) -> ResourceRequest:
         """An operation on a resource, for :meth:`ResourceService.handle`, by the person. Raises
         UncheckedRequest."""
-        operation = Operation(
-            method, target, body or InMemoryBody(), accept=accept, content_type=content_type
-        )
+        operation = Operation(method, target, body, accept=accept, content_type=content_type)
         return ResourceRequest(operation, self.identity)
