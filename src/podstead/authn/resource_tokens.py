@@ -35,7 +35,6 @@ from podstead.jose.tokens import (
     CompactToken,
     InvalidJose,
     PublicKey,
-    PublicKeyCache,
     claim_number,
     read_token,
     verify_signature,
@@ -132,7 +131,6 @@ class ProofVerifier:
         self._require_ath = require_ath
         self._refuse_replay = refuse_replay
         self._nonces = nonces
-        self._keys = PublicKeyCache()
 
     def check(self, text: str, request: ProofContext) -> DpopProof:
         """Verify a proof in every respect except that it is new. Raises InvalidProof, and
@@ -142,7 +140,6 @@ class ProofVerifier:
                 text,
                 request,
                 now_s=self._clock.now_ms() // 1000,
-                keys=self._keys,
                 # Without an access token, the proof has none to refer to.
                 require_ath=self._require_ath and request.access_token is not None,
             )

@@ -12,6 +12,8 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
+from podstead.core.caches import memoize_short_keys
+
 # RDF 1.1 Concepts, section 1.4; RDF Schema 1.1; XML Schema Part 2.
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDF_TYPE: Final = RDF + "type"
@@ -166,6 +168,7 @@ MEDIA_TYPES: Final = "http://www.w3.org/ns/iana/media-types/"
 _IN_PATHS: Final = "/!$&'*+-._~"
 
 
+@memoize_short_keys
 def media_type_class(media_type: str) -> str:
     """The class IRI of a media type without parameters: ``text/turtle`` to ``…turtle#Resource``.
 

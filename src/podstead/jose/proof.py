@@ -57,7 +57,6 @@ def check_proof(
     request: ProofContext,
     *,
     now_s: int,
-    keys: tokens.PublicKeyCache,
     require_ath: bool = False,
 ) -> DpopProof:
     """Check the value of a ``DPoP`` header in every respect except replay.
@@ -78,7 +77,7 @@ def check_proof(
     if proof_id is None or len(proof_id) not in PROOF_ID_CHARACTERS:
         raise tokens.InvalidJose("DPoP proof lacks a jti")
     _check_access_token(claims.get("ath"), request.access_token, require=require_ath)
-    key = keys.import_key(jwk)
+    key = tokens.import_public_key(jwk)
     tokens.verify_signature(token, key)
     use_key = hashlib.sha256(f"{key.thumbprint}|{proof_id}".encode()).digest()
     usable_until_s = int(issued_s) + PAST_S + 1

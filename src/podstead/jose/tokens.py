@@ -6,9 +6,9 @@ import base64
 import binascii
 import json
 import re
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Literal, Self
 
@@ -58,7 +58,7 @@ SIGNATURE_ALGORITHMS: Final = (
 """The signature algorithms that are accepted and advertised (A-41, A-101)."""
 
 RSA_BITS: Final = range(2048, 8193)
-MAX_CACHED: Final = 2048
+_MAX_CACHED: Final = 2048
 
 _EC_ALGORITHMS: Final = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
 _RSA_ALGORITHMS: Final = frozenset(a for a in SIGNATURE_ALGORITHMS if a[:2] in ("RS", "PS"))
@@ -79,8 +79,14 @@ class PublicKey:
 
 
 def import_public_key(jwk: Mapping[str, object]) -> PublicKey:
-    """Import the key of a JWK, ignoring its optional members. Raises InvalidJose."""
-    members = _required_members(jwk)
+    """Import the key of a JWK, ignoring its optional members; once, since clients send the same one
+    with every request. Raises InvalidJose."""
+    return _imported(tuple(_required_members(jwk).items()))
+
+
+@lru_cache(_MAX_CACHED)
+def _imported(required: tuple[tuple[str, str], ...]) -> PublicKey:
+    members = dict(required)
     importable: dict[str, str | list[str]] = {**members}
     try:
         if members["kty"] == "EC":
@@ -119,26 +125,6 @@ def _required_members(jwk: Mapping[str, object]) -> dict[str, str]:
 def _bits(modulus: str) -> int:
     padded = modulus + "=" * (-len(modulus) % 4)
     return int.from_bytes(base64.b64decode(padded, b"-_", validate=True), "big").bit_length()
-
-
-class PublicKeyCache:
-    """Imports public keys and caches them, since clients send the same one with every request."""
-
-    def __init__(self, *, max_cached: int = MAX_CACHED) -> None:
-        self._max_cached = max_cached
-        self._cache: OrderedDict[tuple[str, ...], PublicKey] = OrderedDict()
-
-    def import_key(self, jwk: Mapping[str, object]) -> PublicKey:
-        """As :func:`import_public_key`, but cached."""
-        members = tuple(_required_members(jwk).values())
-        cached = self._cache.get(members)
-        if cached is None:
-            cached = self._cache[members] = import_public_key(jwk)
-            if len(self._cache) > self._max_cached:
-                self._cache.popitem(last=False)
-        else:
-            self._cache.move_to_end(members)
-        return cached
 
 
 # The key pairs that sign the server's own tokens.

@@ -130,11 +130,6 @@ def server_managed(graph: Graph, *, container_url: str) -> Graph:
     )
 
 
-def own_triples(graph: Graph, *, container_url: str) -> Graph:
-    """The triples in a description that are not server-managed."""
-    return graph - server_managed(graph, container_url=container_url)
-
-
 def claimed_members(managed: Graph, *, container_url: str) -> frozenset[str]:
     """The names of the members that the server-managed triples in a description state (C-13).
     Raises Conflict for containment of, or in, anything that can be no direct member."""
@@ -170,20 +165,7 @@ def _is_member(term: Object, container_url: str) -> bool:
 #
 # The representation of a container (C-23 to C-25, C-30) consists of the server's statements about
 # it and its members, and of its own triples. The text is generated directly, because building and
-# serializing a graph of the members takes ten times as long: ``begin`` returns everything except
-# the members, each ``page`` some members, and ``end`` closes the document.
-
-__all__ = [
-    "LISTING_TYPES",
-    "ListedMember",
-    "Listing",
-    "NotContained",
-    "claimed_members",
-    "container_statements",
-    "member_statements",
-    "own_triples",
-    "server_managed",
-]
+# serializing a graph of the members takes ten times as long.
 
 _NAMES: Final = (
     vocab.LDP_CONTAINS,
@@ -196,70 +178,54 @@ _NAMES: Final = (
 """The IRIs in the statements about members, except the classes of their media types."""
 
 
-class _Writer(Protocol):
-    def begin(self) -> str: ...
+class Listing(Protocol):
+    """One container in one media type: ``head`` is everything except the members, and ``foot`` ends
+    the document after the last page."""
 
-    def page(self, members: Iterable[ListedMember]) -> str: ...
+    head: bytes
+    foot: bytes
 
-    def end(self) -> str: ...
+    def page(self, members: Iterable[ListedMember]) -> bytes:
+        """Further members; may be called any number of times."""
 
 
-class Listing:
-    """Serializes one container in one media type, once.
+def listing(
+    container_url: str,
+    media_type: str,
+    *,
+    is_storage: bool,
+    modified_ms: int,
+    own_triples: Graph,
+) -> Listing:
+    """Begin to serialize a container.
 
     ``modified_ms`` is the time of the container's Last-Modified (P-8). Raises UnsupportedRdfType
     for a type that is not in ``LISTING_TYPES``, and NotExpressible for own triples that RDF/XML
     cannot express.
     """
-
-    def __init__(
-        self,
-        *,
-        container_url: str,
-        is_storage: bool,
-        modified_ms: int,
-        own_triples: Graph,
-        media_type: str,
-    ) -> None:
-        writer = _WRITERS.get(media_type)
-        if writer is None:
-            raise UnsupportedRdfType(media_type)
-        statements = container_statements(
-            container_url, is_storage=is_storage, modified_ms=modified_ms
-        )
-        if media_type != media_types.JSON_LD:
-            own_triples = without_directions(Dataset(own_triples)).default
-        self._writer = writer(container_url, statements | own_triples)
-
-    def begin(self) -> bytes:
-        """Everything except the members."""
-        return self._writer.begin().encode()
-
-    def page(self, members: Iterable[ListedMember]) -> bytes:
-        """Further members; may be called any number of times."""
-        return self._writer.page(members).encode()
-
-    def end(self) -> bytes:
-        """The end of the document, after the last page."""
-        return self._writer.end().encode()
+    begin = _LISTINGS.get(media_type)
+    if begin is None:
+        raise UnsupportedRdfType(media_type)
+    statements = container_statements(container_url, is_storage=is_storage, modified_ms=modified_ms)
+    if media_type != media_types.JSON_LD:
+        own_triples = without_directions(Dataset(own_triples)).default
+    return begin(container_url, statements | own_triples)
 
 
 class _TurtleListing:
+    foot = b""
+
     def __init__(self, container_url: str, statements: Graph) -> None:
         writer = TurtleWriter(statements, {}, base_iri=container_url)
         self._contains, self._modified, self._mtime, self._size, self._date_time, *types = (
             writer.name(iri) for iri in _NAMES
         )
         self._container_types = ", ".join(types)
-        self._document_types: dict[str, str] = {}
         self._resource = types[-1]
-        self._begin = writer.text()
+        self.head = writer.text().encode()
 
-    def begin(self) -> str:
-        return self._begin
-
-    def page(self, members: Iterable[ListedMember]) -> str:
-        return "".join([self._paragraph(member) for member in members])
+    def page(self, members: Iterable[ListedMember]) -> bytes:
+        return "".join([self._paragraph(member) for member in members]).encode()
 
     def _paragraph(self, member: ListedMember) -> str:
         # "a:b" would be read as an absolute IRI with the scheme "a" (RFC 3986 section 4.2).
@@ -268,7 +234,7 @@ class _TurtleListing:
         if member.is_container:
             types, size = self._container_types, ""
         else:
-            types = self._types(member.media_type)
+            types = f"<{vocab.media_type_class(member.media_type)}>, {self._resource}"
             size = f" ;\n    {self._size} {member.size_bytes}"
         return (
             f"\n<> {self._contains} <{name}> .\n"
@@ -277,55 +243,42 @@ class _TurtleListing:
             f"    {self._mtime} {modified_s}{size} .\n"
         )
 
-    def _types(self, media_type: str) -> str:
-        types = self._document_types.get(media_type)
-        if types is None:
-            types = f"<{vocab.media_type_class(media_type)}>, {self._resource}"
-            self._document_types[media_type] = types
-        return types
-
-    def end(self) -> str:
-        return ""
-
 
 class _JsonLdListing:
     """The node of the container is the last one and ends with its members as nested nodes."""
 
+    foot = b"\n]}]}\n"
+
     def __init__(self, container_url: str, statements: Graph) -> None:
         composition = compose(Dataset(statements), {}, names=_NAMES)
-        names = composition.names
         self._contains, self._modified, self._mtime, self._size, self._date_time, *types = (
-            encode_json(names[iri]).decode() for iri in _NAMES
+            encode_json(composition.names[iri]).decode() for iri in _NAMES
         )
         self._container_types = f"[{', '.join(types)}]"
         self._resource = types[-1]
-        self._document_types: dict[str, str] = {}
         self._container_url = container_url
-        self._context = composition.context
-        self._nodes = composition.nodes
         self._separator = "\n"
+        nodes = sorted(composition.nodes, key=lambda node: node.get("@id") == container_url)
+        *others, container = [encode_json(node).decode() for node in nodes]
+        context = encode_json(dict[str, Json](composition.context)).decode()
+        before = "".join(f"\n{node}," for node in others)
+        head = f'{{"@context": {context},\n"@graph": [{before}\n{container[:-1]},'
+        self.head = f"{head}\n{self._contains}: [".encode()
 
-    def begin(self) -> str:
-        head = encode_json(dict[str, Json](self._context)).decode()
-        container, others = _set_apart(self._nodes, self._container_url)
-        nodes = "".join(f"\n{encode_json(node).decode()}," for node in others)
-        members = encode_json(container).decode()[:-1]
-        return f'{{"@context": {head},\n"@graph": [{nodes}\n{members},\n{self._contains}: ['
-
-    def page(self, members: Iterable[ListedMember]) -> str:
+    def page(self, members: Iterable[ListedMember]) -> bytes:
         text = ",\n".join([self._node(member) for member in members])
         if text == "":
-            return ""
+            return b""
         text = self._separator + text
         self._separator = ",\n"
-        return text
+        return text.encode()
 
     def _node(self, member: ListedMember) -> str:
         modified_s = member.modified_ms // 1000
         if member.is_container:
             types, size = self._container_types, ""
         else:
-            types = self._types(member.media_type)
+            types = f'["{vocab.media_type_class(member.media_type)}", {self._resource}]'
             size = f", {self._size}: {member.size_bytes}"
         return (
             f'{{"@id": "{self._container_url}{member.name}", "@type": {types}, '
@@ -333,41 +286,17 @@ class _JsonLdListing:
             f'"@type": {self._date_time}}}, {self._mtime}: {modified_s}{size}}}'
         )
 
-    def _types(self, media_type: str) -> str:
-        types = self._document_types.get(media_type)
-        if types is None:
-            types = f'["{vocab.media_type_class(media_type)}", {self._resource}]'
-            self._document_types[media_type] = types
-        return types
-
-    def end(self) -> str:
-        return "\n]}]}\n"
-
-
-def _set_apart(
-    nodes: list[dict[str, Json]], iri: str
-) -> tuple[dict[str, Json], list[dict[str, Json]]]:
-    """Separate the node with the IRI from the others."""
-    return (
-        next(node for node in nodes if node.get("@id") == iri),
-        [node for node in nodes if node.get("@id") != iri],
-    )
-
 
 class _NTriplesListing:
+    foot = b""
+
     def __init__(self, container_url: str, statements: Graph) -> None:
         self._container_url = container_url
-        self._statements = statements
+        self.head = serialize(statements, media_types.N_TRIPLES)
 
-    def begin(self) -> str:
-        return serialize(self._statements, media_types.N_TRIPLES).decode()
-
-    def page(self, members: Iterable[ListedMember]) -> str:
+    def page(self, members: Iterable[ListedMember]) -> bytes:
         statements = member_statements(self._container_url, members)
-        return serialize(statements, media_types.N_TRIPLES).decode()
-
-    def end(self) -> str:
-        return ""
+        return serialize(statements, media_types.N_TRIPLES)
 
 
 class _XmlListing:
@@ -376,24 +305,17 @@ class _XmlListing:
     def __init__(self, container_url: str, statements: Graph) -> None:
         self._container_url = container_url
         empty = _xml(EMPTY_GRAPH)
-        self._foot = empty[empty.rindex("</") :]
-        self._head = empty.removesuffix(self._foot)
-        self._begin = _xml(statements).removesuffix(self._foot)
+        self.foot = empty[empty.rindex(b"</") :]
+        self._start = empty.removesuffix(self.foot)
+        self.head = _xml(statements).removesuffix(self.foot)
 
-    def begin(self) -> str:
-        return self._begin
-
-    def page(self, members: Iterable[ListedMember]) -> str:
+    def page(self, members: Iterable[ListedMember]) -> bytes:
         page = _xml(member_statements(self._container_url, members))
-        return page.removeprefix(self._head).removesuffix(self._foot)
-
-    def end(self) -> str:
-        return self._foot
+        return page.removeprefix(self._start).removesuffix(self.foot)
 
 
-def _xml(statements: Graph) -> str:
-    document = Document(Dataset(statements), _XML_PREFIXES)
-    return serialize(document, media_types.RDF_XML).decode()
+def _xml(statements: Graph) -> bytes:
+    return serialize(Document(Dataset(statements), _XML_PREFIXES), media_types.RDF_XML)
 
 
 _XML_PREFIXES: Final = MappingProxyType(
@@ -401,7 +323,7 @@ _XML_PREFIXES: Final = MappingProxyType(
 )
 """The same for every page, so that one head declares them for all pages."""
 
-_WRITERS: Final[Mapping[str, Callable[[str, Graph], _Writer]]] = MappingProxyType(
+_LISTINGS: Final[Mapping[str, Callable[[str, Graph], Listing]]] = MappingProxyType(
     {
         media_types.TURTLE: _TurtleListing,
         media_types.JSON_LD: _JsonLdListing,
@@ -413,5 +335,5 @@ _WRITERS: Final[Mapping[str, Callable[[str, Graph], _Writer]]] = MappingProxyTyp
         media_types.RDF_XML: _XmlListing,
     }
 )
-LISTING_TYPES: Final = tuple(_WRITERS)
+LISTING_TYPES: Final = tuple(_LISTINGS)
 """The media types in which containers are available, the default first (C-27)."""

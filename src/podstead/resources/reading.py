@@ -19,7 +19,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -39,7 +38,7 @@ from podstead.core.operation import Operation
 from podstead.core.request_context import requester, requester_agent
 from podstead.rdf.codecs import serialize
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
-from podstead.rdf.listing import LISTING_TYPES, ListedMember, Listing
+from podstead.rdf.listing import LISTING_TYPES, ListedMember, Listing, listing
 from podstead.resources.context import ResourceContext
 from podstead.resources.documents import Documents
 from podstead.resources.entity_tags import entity_tag, last_modified_ms, state_version
@@ -230,8 +229,8 @@ class Listings:
         key = _key(container.path, container, f"{media_type}; minimal")
         cached = self._renderings.get(key)
         if cached is None:
-            started = await self._begin(container, media_type)
-            cached = started.head + started.listing.end()
+            begun = await self._begin(container, media_type)
+            cached = begun.head + begun.foot
             self._renderings.put(key, cached)
         return Representation(media_type, cached, len(cached))
 
@@ -257,15 +256,15 @@ class Listings:
         await self._cache(container, key, content)
         return Representation(media_type, content, size_bytes)
 
-    async def _begin(self, container: Metadata, media_type: str) -> _StartedListing:
+    async def _begin(self, container: Metadata, media_type: str) -> Listing:
         """A listing with everything but its members, which can be as long as any document."""
         work = partial(
-            _start,
-            container_url=self._documents.url_of(container.path),
+            listing,
+            self._documents.url_of(container.path),
+            media_type,
             is_storage=container.kind is ResourceKind.STORAGE,
             modified_ms=last_modified_ms(container),
             own_triples=await self._own_triples(container),
-            media_type=media_type,
         )
         return await self._documents.run(work, size_bytes=container.size_bytes, path=container.path)
 
@@ -274,11 +273,11 @@ class Listings:
             return EMPTY_GRAPH
         return (await self._documents.read_dataset(container)).default
 
-    async def _render(self, started: _StartedListing, container: Metadata) -> AsyncIterator[bytes]:
-        yield started.head
+    async def _render(self, begun: Listing, container: Metadata) -> AsyncIterator[bytes]:
+        yield begun.head
         async for members in pages_of_members(self._store, container.path):
-            yield started.listing.page([listed_member(member) for member in members])
-        yield started.listing.end()
+            yield begun.page([listed_member(member) for member in members])
+        yield begun.foot
 
     async def _cache_while_sent(
         self, container: Metadata, key: RenderingKey, pieces: AsyncIterator[bytes]
@@ -341,29 +340,6 @@ def listed_member(member: Metadata) -> ListedMember:
         size_bytes=member.size_bytes,
         modified_ms=last_modified_ms(member),
     )
-
-
-class _StartedListing(NamedTuple):
-    listing: Listing
-    head: bytes
-
-
-def _start(
-    *,
-    container_url: str,
-    is_storage: bool,
-    modified_ms: int,
-    own_triples: Graph,
-    media_type: str,
-) -> _StartedListing:
-    listing = Listing(
-        container_url=container_url,
-        is_storage=is_storage,
-        modified_ms=modified_ms,
-        own_triples=own_triples,
-        media_type=media_type,
-    )
-    return _StartedListing(listing, listing.begin())
 
 
 def _from_cache(media_type: str, content: bytes) -> Representation:

@@ -19,7 +19,6 @@ from podstead.jose.tokens import (
     MAX_DEPTH,
     SIGNATURE_ALGORITHMS,
     InvalidJose,
-    PublicKeyCache,
     SigningAlgorithm,
     SigningKeyPair,
     claim_number,
@@ -86,10 +85,9 @@ def test_what_else_a_key_says_is_not_looked_at() -> None:
 def test_a_key_with_private_members_is_refused(algorithm: str, member: str) -> None:
     """A-101."""
     jwk = Signer.new(algorithm).jwk
-    for ring in (import_public_key, PublicKeyCache().import_key):
-        assert ring(jwk).algorithms
-        with pytest.raises(InvalidJose):
-            ring({**jwk, member: "AQAB"})
+    assert import_public_key(jwk).algorithms
+    with pytest.raises(InvalidJose):
+        import_public_key({**jwk, member: "AQAB"})
 
 
 def off_curve() -> Json:
@@ -138,9 +136,8 @@ BAD: dict[str, Any] = {
 @pytest.mark.parametrize("jwk", BAD.values(), ids=BAD)
 def test_a_key_that_is_not_sound_is_refused(jwk: Json) -> None:
     """A-101: with a phrase of ours, whatever the library makes of it (A-186)."""
-    for ring in (import_public_key, PublicKeyCache().import_key):
-        with pytest.raises(InvalidJose, match=r"not acceptable$|size that is not accepted$"):
-            ring(jwk)
+    with pytest.raises(InvalidJose, match=r"not acceptable$|size that is not accepted$"):
+        import_public_key(jwk)
 
 
 @pytest.mark.parametrize("bits", [2048, 3072])
@@ -149,17 +146,9 @@ def test_rsa_keys_of_sound_sizes_are_taken(bits: int) -> None:
     assert import_public_key(signer.jwk).thumbprint == signer.thumbprint
 
 
-def test_a_ring_imports_a_key_once_and_keeps_the_latest() -> None:
-    ring = PublicKeyCache(max_cached=2)
-    first, second, third = (Signer.new("EdDSA").jwk for _ in range(3))
-    kept = ring.import_key(first)
-    ring.import_key(second)
-    assert ring.import_key({**first, "kid": "other"}) is kept
-    ring.import_key(third)
-    assert ring.import_key(first) is kept
-    again = ring.import_key(second)
-    assert again.thumbprint == import_public_key(second).thumbprint
-    assert ring.import_key(third).thumbprint == import_public_key(third).thumbprint
+def test_a_key_is_imported_once() -> None:
+    jwk = Signer.new("EdDSA").jwk
+    assert import_public_key({**jwk, "kid": "other"}) is import_public_key(jwk)
 
 
 # --- Tokens of this server, verified by another library (A-42, A-70) ---------------------------

@@ -23,7 +23,6 @@ from podstead.jose.tokens import (
     SIGNATURE_ALGORITHMS,
     CompactToken,
     InvalidJose,
-    PublicKeyCache,
     import_public_key,
     read_token,
     verify_signature,
@@ -58,7 +57,7 @@ def check(
     text: str, *, method: str = "GET", url: str = URL, token: str | None = TOKEN, ath: bool = False
 ) -> DpopProof:
     request = ProofContext(method, url, token)
-    return check_proof(text, request, now_s=NOW_S, keys=PublicKeyCache(), require_ath=ath)
+    return check_proof(text, request, now_s=NOW_S, require_ath=ath)
 
 
 @pytest.mark.parametrize("algorithm", SIGNATURE_ALGORITHMS)
@@ -404,7 +403,7 @@ def test_thumbprints_are_those_of_the_specifications() -> None:
 def test_the_proof_of_a_token_request_holds() -> None:
     """RFC 9449 section 4.1."""
     request = ProofContext("POST", "https://server.example.com/token")
-    proof = check_proof(TOKEN_PROOF, request, now_s=TOKEN_PROOF_S, keys=PublicKeyCache())
+    proof = check_proof(TOKEN_PROOF, request, now_s=TOKEN_PROOF_S)
     assert proof.thumbprint == THUMBPRINT
 
 
@@ -416,7 +415,6 @@ def test_the_proof_of_a_resource_request_names_its_token() -> None:
             RESOURCE_PROOF,
             ProofContext("GET", url, RESOURCE_TOKEN),
             now_s=TOKEN_PROOF_S,
-            keys=PublicKeyCache(),
             require_ath=required,
         )
         assert proof.thumbprint == THUMBPRINT
@@ -425,5 +423,4 @@ def test_the_proof_of_a_resource_request_names_its_token() -> None:
             RESOURCE_PROOF,
             ProofContext("GET", url, RESOURCE_TOKEN.swapcase()),
             now_s=TOKEN_PROOF_S,
-            keys=PublicKeyCache(),
         )

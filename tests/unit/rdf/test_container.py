@@ -14,12 +14,11 @@ from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal
 from podstead.rdf.listing import (
     LISTING_TYPES,
     ListedMember,
-    Listing,
     NotContained,
     claimed_members,
     container_statements,
+    listing,
     member_statements,
-    own_triples,
     server_managed,
 )
 from tests.support.rdf_oracle import assert_same, read
@@ -74,7 +73,7 @@ def truth() -> Graph:
 def test_these_are_the_servers_to_state(statement: str) -> None:
     graph = said(statement)
     assert server_managed(graph, container_url=CONTAINER) == graph
-    assert own_triples(graph, container_url=CONTAINER) == EMPTY_GRAPH
+    assert graph - server_managed(graph, container_url=CONTAINER) == EMPTY_GRAPH
 
 
 @pytest.mark.parametrize(
@@ -99,7 +98,7 @@ def test_these_are_the_servers_to_state(statement: str) -> None:
 )
 def test_these_are_the_owners_to_state(statement: str) -> None:
     graph = said(statement)
-    assert own_triples(graph, container_url=CONTAINER) == graph
+    assert graph - server_managed(graph, container_url=CONTAINER) == graph
     assert server_managed(graph, container_url=CONTAINER) == EMPTY_GRAPH
 
 
@@ -109,7 +108,7 @@ def test_what_the_server_states_is_told_from_what_the_owner_does() -> None:
     managed = server_managed(sent, container_url=CONTAINER)
     assert managed == truth()
     assert claimed_members(managed, container_url=CONTAINER) == {"a.ttl", "b/"}
-    assert own_triples(sent, container_url=CONTAINER) == said("<#me> foaf:name 'Alice' .")
+    assert sent - server_managed(sent, container_url=CONTAINER) == said("<#me> foaf:name 'Alice' .")
 
 
 def test_only_statements_of_containment_claim_members() -> None:
@@ -164,14 +163,14 @@ def rendered(
     own: Graph = EMPTY_GRAPH,
     is_storage: bool = False,
 ) -> bytes:
-    listing = Listing(
-        container_url=LISTED,
+    begun = listing(
+        LISTED,
+        media_type,
         is_storage=is_storage,
         modified_ms=LISTED_MODIFIED_MS,
         own_triples=own,
-        media_type=media_type,
     )
-    return listing.begin() + b"".join(map(listing.page, pages)) + listing.end()
+    return begun.head + b"".join(map(begun.page, pages)) + begun.foot
 
 
 EXPECTED = """

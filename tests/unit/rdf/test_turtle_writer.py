@@ -21,7 +21,7 @@ from podstead.core.media_types import (
 )
 from podstead.rdf.codecs import Document, MalformedRdf, parse, serialize
 from podstead.rdf.graph import Dataset, Graph, Iri, Literal
-from podstead.rdf.listing import Listing
+from podstead.rdf.listing import listing
 from podstead.rdf.n3_patch import parse_n3_patch
 from podstead.rdf.sparql_update import parse_sparql_update
 from tests.support.rdf_oracle import BASE, assert_same, read, read_dataset
@@ -331,14 +331,14 @@ def test_a_listing_as_json_ld_keeps_them() -> None:
 
 
 def _listing(media_type: str) -> bytes:
-    listing = Listing(
-        container_url="http://e.example/c/",
+    begun = listing(
+        "http://e.example/c/",
+        media_type,
         is_storage=False,
         modified_ms=0,
         own_triples=sent(TEXT).graph,
-        media_type=media_type,
     )
-    return listing.begin() + listing.end()
+    return begun.head + begun.foot
 
 
 def test_json_ld_keeps_the_direction() -> None:
