@@ -357,10 +357,11 @@ class Services:
     @cached_property
     def resource_context(self) -> ResourceContext:
         return ResourceContext(
-            self.records,
-            self.gate,
-            self.documents,
+            records=self.records,
+            gate=self.gate,
+            documents=self.documents,
             quota_bytes=self.settings.quota_bytes,
+            write_hooks=(*write_hooks(self.records), self.rules_index),
             container_hooks=container_hooks(self.records),
             read_observers=[each.read_observer for each in self.features if each.read_observer],
         )
@@ -374,7 +375,6 @@ class Services:
             max_body_bytes=settings.max_body_bytes,
             rendering_cache_bytes=settings.rendering_cache_bytes,
             named_owners=self.owners if settings.advertise_owners else None,
-            write_hooks=(*write_hooks(self.records), self.rules_index),
             acl_listener=AclAudit(),
             observers=[each.observer for each in self.features if each.observer is not None],
             extensions=[each.write_extension for each in self.features if each.write_extension],

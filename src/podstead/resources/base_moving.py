@@ -11,18 +11,19 @@ be started again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from podstead.core.errors import BadRequest, Overloaded
 from podstead.core.identifiers import ROOT, ResourcePath
-from podstead.resources.documents import Documents, is_rdf
-from podstead.resources.planning import WriteHook, derived_records
+from podstead.resources.context import WriteContext
+from podstead.resources.documents import is_rdf
+from podstead.resources.planning import derived_records
 from podstead.resources.renaming import NameMapping, renamed_document
 from podstead.resources.trees import tree_pages
 from podstead.storage.document_reader import Superseded
-from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     AtVersion,
     Change,
@@ -49,31 +50,26 @@ class MovedDocuments(msgspec.Struct):
     unreadable: list[ResourcePath] = msgspec.field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
 class BaseMove:
-    """Rewrites names under one base URL into names under another."""
+    """Rewrites the documents of a data root for another base URL; both without a slash at the
+    end."""
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        documents: Documents,
-        write_hooks: Sequence[WriteHook],
-        old: str,
-        new: str,
-    ) -> None:
-        """``documents`` and ``write_hooks`` are those of the new base URL."""
-        self._records = records
-        self._documents = documents
-        self._write_hooks = tuple(write_hooks)
-        self._old = old
-        self.names = NameMapping(beginnings=((f"{old}/", f"{new}/"),), exactly=((old, new),))
+    context: WriteContext
+    old: str
+    new: str
+
+    @property
+    def names(self) -> NameMapping:
+        old, new = self.old, self.new
+        return NameMapping(beginnings=((f"{old}/", f"{new}/"),), exactly=((old, new),))
 
     async def rewrite(
         self, *, every_document: bool, dry_run: bool, progress: Callable[[int], None]
     ) -> MovedDocuments:
         """Rewrite everything. Nobody else may write meanwhile."""
         moved = MovedDocuments()
-        pages = tree_pages(self._records.store, ROOT, page_resources=_RESOURCES_AT_ONCE)
+        pages = tree_pages(self.context.store, ROOT, page_resources=_RESOURCES_AT_ONCE)
         async for page in pages:
             await self._rewrite_page(page, moved, every_document=every_document, dry_run=dry_run)
             moved.read += len(page)
@@ -102,14 +98,14 @@ class BaseMove:
         if dry_run or not (puts or records):
             return
         write = Write(
-            version=self._records.new_version(),
-            at_ms=self._records.now_ms(),
+            version=self.context.records.new_version(),
+            at_ms=self.context.records.now_ms(),
             preconditions=tuple(dict.fromkeys(preconditions)),
             puts=tuple(puts),
             records=tuple(records),
             changes=tuple(Change(put.path, ChangeType.UPDATE) for put in puts),
         )
-        if not isinstance(await self._records.store.commit(write), Committed):
+        if not isinstance(await self.context.store.commit(write), Committed):
             raise Overloaded("Something else is writing to the data root; stop it and run it again")
 
     async def _rewritten(
@@ -123,13 +119,13 @@ class BaseMove:
     ) -> Put | None:
         """The put of a document whose names change; adds the records that follow from it."""
         try:
-            content = await self._documents.read_bytes(each)
+            content = await self.context.documents.read_bytes(each)
             renamed = await renamed_document(
-                self._documents,
+                self.context.documents,
                 content,
                 each.content_type,
                 self.names,
-                from_url=self._old + each.path,
+                from_url=self.old + each.path,
                 path=each.path,
             )
         except BadRequest:
@@ -139,7 +135,7 @@ class BaseMove:
             raise Overloaded("Something else is writing to the data root; stop it") from error
         if not dry_run:
             # Relative names mean something else, too.
-            derived = await derived_records(self._write_hooks, each.path, renamed.dataset)
+            derived = await derived_records(self.context.write_hooks, each.path, renamed.dataset)
             records += derived.records
             preconditions += derived.preconditions
         if renamed.content is content:
@@ -152,7 +148,7 @@ class BaseMove:
             moved.documents += 1
         if dry_run:
             return None
-        body = await self._records.store.stage_body(renamed.content)
+        body = await self.context.store.stage_body(renamed.content)
         return Put(
             each.path, each.kind, each.content_type, body, creates=False,
             created_ms=each.created_ms, modified_ms=each.modified_ms,

@@ -58,7 +58,6 @@ from podstead.resources.planning import (
     DEFAULT_DESCRIPTION_TYPE,
     Content,
     DerivedRecords,
-    WriteHook,
     derived_records,
     has_hook,
 )
@@ -180,16 +179,11 @@ _STEP_ROWS = 2_000
 class ContentValidator:
     """Validates content for the path at which it will be stored."""
 
-    def __init__(
-        self,
-        context: ResourceContext,
-        identity_changes: IdentityChanges,
-        write_hooks: Sequence[WriteHook],
-    ) -> None:
+    def __init__(self, context: ResourceContext, identity_changes: IdentityChanges) -> None:
         self._store = context.store
         self._documents = context.documents
         self._identity_changes = identity_changes
-        self.write_hooks = tuple(write_hooks)
+        self.write_hooks = context.write_hooks
         self._container_hooks = context.container_hooks
 
     async def validate(

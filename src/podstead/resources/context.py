@@ -9,7 +9,7 @@ from typing import Protocol
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.resources.documents import Documents
-from podstead.resources.planning import ContainerHook, NewVersion
+from podstead.resources.planning import ContainerHook, NewVersion, WriteHook
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import random_version
@@ -29,21 +29,29 @@ class ReadObserver(Protocol):
         watched, so that the same request must not be answered from a cache. Raises nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceContext:
-    """What operations on resources work with: the store with its records, the gate, and the RDF
-    documents. ``quota_bytes`` is the quota of each pod without one of its own; 0 for none."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteContext:
+    """What writes of resources work with: the store with its records, the RDF documents, and what
+    adds records to a write. ``quota_bytes`` is the quota of each pod without one of its own; 0 for
+    none."""
 
     records: RecordStore
-    gate: Gate
     documents: Documents
     quota_bytes: int = 0
+    write_hooks: Sequence[WriteHook] = ()
     container_hooks: Sequence[ContainerHook] = ()
-    read_observers: Sequence[ReadObserver] = ()
 
     @property
     def store(self) -> Store:
         return self.records.store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceContext(WriteContext):
+    """What operations on resources work with, for agents whom the gate admits."""
+
+    gate: Gate
+    read_observers: Sequence[ReadObserver] = ()
 
     def note_read(self, agent: Identity | None, path: ResourcePath) -> bool:
         """Tell the observers; whether one of them watches the resource."""

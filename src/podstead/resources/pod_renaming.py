@@ -12,6 +12,7 @@ For the operator: no authorization takes place.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -26,14 +27,14 @@ from podstead.core.identifiers import (
 from podstead.rdf.graph import Dataset
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.committer import quota_exceeded
-from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
+from podstead.resources.context import WriteContext
+from podstead.resources.documents import EMPTY_DATASET, is_rdf
 from podstead.resources.importing.values import UNFINISHED_IMPORTS
-from podstead.resources.planning import ContainerHook, WriteHook, derived_records, has_hook
+from podstead.resources.planning import derived_records, has_hook
 from podstead.resources.renaming import NameMapping, renamed_document
 from podstead.storage.codes import StorageCodes
 from podstead.storage.document_reader import Superseded
 from podstead.storage.pods import new_name_of, pod_tombstone, put_tombstone, revocations
-from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -90,23 +91,11 @@ class _New(msgspec.Struct, frozen=True):
     readable: bool = True
 
 
+@dataclass(frozen=True, slots=True)
 class PodRenamer:
     """Renames pods."""
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        documents: Documents,
-        write_hooks: Sequence[WriteHook],
-        container_hooks: Sequence[ContainerHook],
-        default_quota_bytes: int,
-    ) -> None:
-        self._records = records
-        self._documents = documents
-        self._write_hooks = tuple(write_hooks)
-        self._container_hooks = container_hooks
-        self._default_quota_bytes = default_quota_bytes
+    context: WriteContext
 
     async def rename(
         self,
@@ -130,14 +119,14 @@ class PodRenamer:
                 renamed = await self._attempt(pod, name, known, joined, progress)
                 if renamed is not None:
                     return renamed
-                current = await self._records.store.read_pod(pod.name)
+                current = await self.context.store.read_pod(pod.name)
                 if current is None:
                     raise NotFound(StorageCodes.NO_SUCH_POD, name=pod.name)
                 pod = current
         finally:
             staged = [each.body for each in known.values() if isinstance(each.body, StagedBlob)]
             # Has no effect on what was committed.
-            await self._records.store.discard_all(staged)
+            await self.context.store.discard_all(staged)
         raise Conflict(ResourceCodes.POD_KEEPS_CHANGING)
 
     async def _attempt(
@@ -166,10 +155,10 @@ class PodRenamer:
         preconditions += _preconditions(resources)
         more = await self._hooked(pod, after, resources, known)
         further_records, further_preconditions = joined(after)
-        tokens = await self._records.store.list_tokens(pod=pod.name)
-        now_ms = self._records.now_ms()
+        tokens = await self.context.store.list_tokens(pod=pod.name)
+        now_ms = self.context.records.now_ms()
         write = Write(
-            version=self._records.new_version(),
+            version=self.context.records.new_version(),
             at_ms=now_ms,
             preconditions=tuple(dict.fromkeys([*preconditions, *more[1], *further_preconditions])),
             puts=tuple(puts),
@@ -179,7 +168,7 @@ class PodRenamer:
                 after,
                 MoveRows(pod.root, after.root),
                 put_tombstone(pod.name, new_name=name),
-                *revocations(tokens, now_s=self._records.now_s()),
+                *revocations(tokens, now_s=self.context.records.now_s()),
                 *records,
                 *more[0],
                 *further_records,
@@ -188,9 +177,9 @@ class PodRenamer:
                 *(Change(put.path, ChangeType.CREATE) for put in puts),
                 *(Change(each.path, ChangeType.DELETE) for each in reversed(resources)),
             ),
-            default_quota_bytes=self._default_quota_bytes,
+            default_quota_bytes=self.context.quota_bytes,
         )
-        ended = await self._records.store.commit(write)
+        ended = await self.context.store.commit(write)
         if isinstance(ended, OverQuota):
             raise quota_exceeded(ended)
         if not isinstance(ended, Committed):
@@ -208,20 +197,23 @@ class PodRenamer:
 
     def _renamed_pod(self, pod: PodRecord, name: str) -> PodRecord:
         root = ResourcePath(f"/{name}/")
-        old_url, new_url = self._documents.url_of(pod.root), self._documents.url_of(root)
+        old_url, new_url = (
+            self.context.documents.url_of(pod.root),
+            self.context.documents.url_of(root),
+        )
         own = pod.owner.startswith(old_url)
         owner = new_url + pod.owner[len(old_url) :] if own else pod.owner
         return msgspec.structs.replace(pod, name=name, root=root, owner=owner)
 
     def _mapping(self, pod: PodRecord, after: PodRecord) -> NameMapping:
-        urls = self._documents.url_of(pod.root), self._documents.url_of(after.root)
+        urls = self.context.documents.url_of(pod.root), self.context.documents.url_of(after.root)
         return NameMapping(beginnings=(urls,))
 
     async def _names_free(
         self, pod: PodRecord, name: str
     ) -> tuple[list[Precondition], list[Record]]:
         """Raises Conflict."""
-        store, now_ms = self._records.store, self._records.now_ms()
+        store, now_ms = self.context.store, self.context.records.now_ms()
         if await store.read_pod(name) is not None:
             raise Conflict(ResourceCodes.POD_NAME_IN_USE)
         root = ResourcePath(f"/{name}/")
@@ -240,13 +232,13 @@ class PodRenamer:
             records.append(DropEntry(former.entry))
         else:
             raise Conflict(ResourceCodes.NAME_OF_FORMER_POD, name=name, command_name=name)
-        if await self._records.read(UNFINISHED_IMPORTS, pod.root) is not None:
+        if await self.context.records.read(UNFINISHED_IMPORTS, pod.root) is not None:
             raise Conflict(ResourceCodes.IMPORT_UNFINISHED)
         return preconditions, records
 
     async def _resources(self, pod: PodRecord) -> list[Metadata]:
         """Raises Conflict if there are too many for one write."""
-        found = await self._records.store.read_tree(pod.root, limit=MAX_RENAMED + 1)
+        found = await self.context.store.read_tree(pod.root, limit=MAX_RENAMED + 1)
         if len(found) > MAX_RENAMED:
             raise Conflict(ResourceCodes.TOO_LARGE_TO_RENAME, number=MAX_RENAMED)
         return sorted((each for each in found.values() if each), key=lambda each: each.path)
@@ -264,14 +256,14 @@ class PodRenamer:
         if key in known or not each.size_bytes or not is_rdf(each.content_type):
             return
         path = _new_path(each.path, pod, after)
-        content = await self._documents.read_bytes(each)
+        content = await self.context.documents.read_bytes(each)
         try:
             renamed = await renamed_document(
-                self._documents,
+                self.context.documents,
                 content,
                 each.content_type,
                 names,
-                from_url=self._documents.url_of(each.path),
+                from_url=self.context.documents.url_of(each.path),
                 path=path,
             )
         except BadRequest:  # such as a JSON-LD context that is not available
@@ -280,8 +272,8 @@ class PodRenamer:
             return
         body: Body | None = None
         if renamed.content is not content or each.kind is ResourceKind.ACL:
-            body = await self._records.store.stage_body(renamed.content)
-        dataset = renamed.dataset if has_hook(self._write_hooks, path) else EMPTY_DATASET
+            body = await self.context.store.stage_body(renamed.content)
+        dataset = renamed.dataset if has_hook(self.context.write_hooks, path) else EMPTY_DATASET
         known[key] = _New(body, dataset)
 
     async def _hooked(
@@ -302,10 +294,10 @@ class PodRenamer:
                 _new_path(each.path, pod, after): EMPTY_DATASET if new is None else new.dataset,
             }
             for path, dataset in written.items():
-                derived = await derived_records(self._write_hooks, path, dataset)
+                derived = await derived_records(self.context.write_hooks, path, dataset)
                 records += derived.records
                 preconditions += derived.preconditions
-        for hook in self._container_hooks:
+        for hook in self.context.container_hooks:
             changes = await hook.of_renaming(pod, after, lambda path: _new_path(path, pod, after))
             records += changes.records
             preconditions += changes.preconditions

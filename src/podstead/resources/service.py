@@ -52,7 +52,7 @@ from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ListedMembers, Outcome, ResourceRequest, Result
 from podstead.resources.patching import Patches, check_patch_type, patch_content
-from podstead.resources.planning import Plan, WriteHook, plan_delete, plan_put, plan_unchanged
+from podstead.resources.planning import Plan, plan_delete, plan_put, plan_unchanged
 from podstead.resources.reading import ResourceReader, without_members
 from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.resources.tree_operations import TreeContents, Trees
@@ -78,7 +78,6 @@ class ResourceService:
         max_body_bytes: int,
         rendering_cache_bytes: int,
         named_owners: StorageOwners | None,
-        write_hooks: Sequence[WriteHook] = (),
         acl_listener: AclListener,
         observers: Sequence[WriteObserver] = (),
         extensions: Sequence[WriteExtension] = (),
@@ -93,7 +92,7 @@ class ResourceService:
         )
         self._receiver = BodyReceiver(context, max_body_bytes=max_body_bytes)
         self._identity_changes = IdentityChanges(context)
-        self._content_validator = ContentValidator(context, self._identity_changes, write_hooks)
+        self._content_validator = ContentValidator(context, self._identity_changes)
         self._patches = Patches(context.documents, self._content_validator)
         self._committer = Committer(
             context.store,

@@ -73,13 +73,7 @@ async def move_data_root(
             opened_pods(settings, moving_to=new) as pods,
             operator_audit(pods.records) as audit,
         ):
-            move = BaseMove(
-                records=pods.records,
-                documents=pods.documents,
-                write_hooks=pods.write_hooks,
-                old=old,
-                new=new,
-            )
+            move = BaseMove(pods, old, new)
             count, revoked, accounts = await _move_records(
                 pods.records, move.names, dry_run=dry_run
             )

@@ -25,10 +25,9 @@ from podstead.features import container_hooks, write_hooks
 from podstead.pods.names import check_name
 from podstead.pods.provision import web_id_of
 from podstead.pods.template import root_acl
-from podstead.resources.documents import Documents
+from podstead.resources.context import WriteContext
 from podstead.resources.importing.importer import TreeImporter
 from podstead.resources.importing.values import ImportTarget
-from podstead.resources.planning import WriteHook
 from podstead.resources.pod_renaming import PodRenamer
 from podstead.resources.sharing.rules_index import RulesIndex
 from podstead.storage.record_store import RecordStore
@@ -38,17 +37,20 @@ from podstead.web.authority import hosts_of, served_hosts
 _NOT_IN_IRIS: Final = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedPods:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedPods(WriteContext):
     """What commands need that read and write whole pods. ``settings`` have the base URL and the
     issuer of the data root."""
 
     settings: Settings
-    records: RecordStore
-    documents: Documents
-    write_hooks: tuple[WriteHook, ...]
-    importer: TreeImporter
-    renamer: PodRenamer
+
+    @property
+    def importer(self) -> TreeImporter:
+        return TreeImporter(self, self.settings.max_body_bytes)
+
+    @property
+    def renamer(self) -> PodRenamer:
+        return PodRenamer(self)
 
     def target(
         self, name: str, *, source_id: str, owner: str | None = None, created_ms: int | None = None
@@ -98,26 +100,15 @@ async def opened_pods(
         clock = SystemClock()
         records = RecordStore(store, clock, SystemRandomness())
         foreign = ForeignDocuments(settings, clock)
-        documents = build_documents(settings, store=store, foreign=foreign)
-        hooks: tuple[WriteHook, ...] = (
-            *write_hooks(records),
-            RulesIndex(records, base_url=settings.base_url),
-        )
-        importer = TreeImporter(
-            records=records,
-            documents=documents,
-            write_hooks=hooks,
-            default_quota_bytes=settings.quota_bytes,
-            max_body_bytes=settings.max_body_bytes,
-        )
-        renamer = PodRenamer(
-            records=records,
-            documents=documents,
-            write_hooks=hooks,
-            container_hooks=container_hooks(records),
-            default_quota_bytes=settings.quota_bytes,
-        )
+        index = RulesIndex(records, base_url=settings.base_url)
         try:
-            yield OpenedPods(settings, records, documents, hooks, importer, renamer)
+            yield OpenedPods(
+                settings=settings,
+                records=records,
+                documents=build_documents(settings, store=store, foreign=foreign),
+                quota_bytes=settings.quota_bytes,
+                write_hooks=(*write_hooks(records), index),
+                container_hooks=container_hooks(records),
+            )
         finally:
             await foreign.close()

@@ -17,39 +17,27 @@ names the source while the import is unfinished, and stored resources are skippe
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.core import identifiers
 from podstead.core.media_types import TURTLE
-from podstead.resources.documents import Documents
+from podstead.resources.context import WriteContext
 from podstead.resources.importing import values
 from podstead.resources.importing.preparing import Preparation, Prepared
 from podstead.resources.importing.writer import ImportWriter
-from podstead.resources.planning import WriteHook
-from podstead.storage.record_store import RecordStore
 from podstead.storage.records import InlineBody, ResourceKind
 
 RULES_AT_ONCE: Final = 1000
 """How many ACLs one write stores. A new pod with no more becomes visible in one write."""
 
 
+@dataclass(frozen=True, slots=True)
 class TreeImporter:
     """Imports trees of resources."""
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        documents: Documents,
-        write_hooks: Sequence[WriteHook],
-        default_quota_bytes: int,
-        max_body_bytes: int,
-    ) -> None:
-        self._records = records
-        self._documents = documents
-        self._write_hooks = tuple(write_hooks)
-        self._default_quota_bytes = default_quota_bytes
-        self._max_body_bytes = max_body_bytes
+    context: WriteContext
+    max_body_bytes: int
 
     async def run(
         self,
@@ -66,21 +54,8 @@ class TreeImporter:
         until then remain; a new pod stays closed until the import is run again and finishes.
         """
         report = values.ImportReport()
-        preparation = Preparation(
-            store=self._records.store,
-            documents=self._documents,
-            max_body_bytes=self._max_body_bytes,
-            target=target,
-            report=report,
-        )
-        writer = ImportWriter(
-            self._records,
-            self._write_hooks,
-            target=target,
-            report=report,
-            default_quota_bytes=self._default_quota_bytes,
-            progress=progress,
-        )
+        preparation = Preparation(self.context, target, report, self.max_body_bytes)
+        writer = ImportWriter(self.context, target, report, progress)
         await writer.begin()
         described: list[values.ImportedResource] = []
         rules: list[values.ImportedResource] = []
@@ -129,8 +104,8 @@ class TreeImporter:
         root_acl = None if last is None else await preparation.prepare_rules(last)
         if root_acl is None:
             content = InlineBody(target.root_acl)
-            dataset = (await self._documents.parse(target.root_acl, TURTLE, path=of_root)).dataset
-            size_bytes = len(target.root_acl)
+            parsed = await self.context.documents.parse(target.root_acl, TURTLE, path=of_root)
+            size_bytes, dataset = len(target.root_acl), parsed.dataset
             root_acl = Prepared(of_root, ResourceKind.ACL, TURTLE, content, size_bytes, dataset)
         await writer.add_rules([*prepared, root_acl], is_last=True)
 

@@ -18,7 +18,8 @@ from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
 from podstead.rdf.listing import server_managed
 from podstead.resources.codes import ResourceCodes
-from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
+from podstead.resources.context import WriteContext
+from podstead.resources.documents import EMPTY_DATASET, is_rdf
 from podstead.resources.importing.values import (
     ImportedResource,
     ImportReport,
@@ -28,7 +29,6 @@ from podstead.resources.importing.values import (
 from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE
 from podstead.resources.renaming import renamed_document
 from podstead.resources.target_state import check_new_path_length
-from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -61,15 +61,14 @@ class Prepared(msgspec.Struct, frozen=True):
     modified_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Preparation:
     """Prepares the resources of one import, and notes in its report what cannot be imported."""
 
-    store: ResourceStore
-    documents: Documents
-    max_body_bytes: int
+    context: WriteContext
     target: ImportTarget
     report: ImportReport
+    max_body_bytes: int
 
     async def prepare(self, resource: ImportedResource) -> Prepared | None:
         """A document, container or description; ``None`` if it cannot be imported. Raises what the
@@ -89,7 +88,7 @@ class Preparation:
             content, dataset = await self._rdf(resource, path, must_be_read=True)
             check_acl_size(len(content))
             subject = identifiers.subject_of(path)
-            subject_url = self.documents.url_of(subject)
+            subject_url = self.context.documents.url_of(subject)
             is_root = subject == self.target.root
             check_storable(dataset.default, subject_url=subject_url, of_storage_root=is_root)
         except RequestRefused as refused:
@@ -107,7 +106,7 @@ class Preparation:
     async def discard(self, prepared: Prepared) -> None:
         """Remove the staged body of a resource that is not stored."""
         if not isinstance(prepared.body, InlineBody):
-            await self.store.discard(prepared.body)
+            await self.context.store.discard(prepared.body)
 
     def _check_path(self, path: identifiers.ResourcePath) -> None:
         """Raises Conflict, TargetTooLong."""
@@ -129,22 +128,16 @@ class Preparation:
         path, content_type = resource.path, resource.content_type
         dates = resource.created_ms, resource.modified_ms
         parse_media_type(content_type)
-        of_container = identifiers.is_container(identifiers.subject_of(path))
-        if of_container:
+        if identifiers.is_container(identifiers.subject_of(path)):
             return await self._container(resource)
-        if identifiers.auxiliary_kind(path) is identifiers.Auxiliary.DESCRIPTION:
+        describes = identifiers.auxiliary_kind(path) is identifiers.Auxiliary.DESCRIPTION
+        kind = ResourceKind.DESCRIPTION if describes else ResourceKind.DOCUMENT
+        if describes or is_rdf(content_type):
             content, dataset = await self._rdf(resource, path, must_be_read=False)
-            body = await self._staged(content)
-            kind = ResourceKind.DESCRIPTION
-            return Prepared(path, kind, content_type, body, len(content), dataset, *dates)
-        if is_rdf(content_type):
-            content, dataset = await self._rdf(resource, path, must_be_read=False)
-            body = await self._staged(content)
-            kind = ResourceKind.DOCUMENT
-            return Prepared(path, kind, content_type, body, len(content), dataset, *dates)
-        body, size_bytes = await self._streamed(resource)
-        kind = ResourceKind.DOCUMENT
-        return Prepared(path, kind, content_type, body, size_bytes, EMPTY_DATASET, *dates)
+            body, size_bytes = await self._staged(content), len(content)
+        else:
+            (body, size_bytes), dataset = await self._streamed(resource), EMPTY_DATASET
+        return Prepared(path, kind, content_type, body, size_bytes, dataset, *dates)
 
     async def _container(self, resource: ImportedResource) -> Prepared:
         path = identifiers.subject_of(resource.path)
@@ -157,14 +150,14 @@ class Preparation:
             )
         content_type = resource.content_type
         content, dataset = await self._rdf(resource, path, must_be_read=True)
-        url = self.documents.url_of(path)
+        url = self.context.documents.url_of(path)
         managed = server_managed(dataset.default, container_url=url)
         if managed or resource.path != path:
-            document = await self.documents.parse(content, content_type, path=resource.path)
+            document = await self.context.documents.parse(content, content_type, path=resource.path)
             # What the server states about a container and its members is not stored.
             document = document.with_graph(dataset.default - managed)
             content_type = essence(content_type)
-            content = await self.documents.write(document, content_type, path=path)
+            content = await self.context.documents.write(document, content_type, path=path)
             dataset = document.dataset
         body = await self._staged(content)
         return Prepared(path, kind, content_type, body, len(content), dataset, *dates)
@@ -178,11 +171,11 @@ class Preparation:
             raise BadRequest(f"It must be RDF, not {essence(content_type)}")
         content = await self._read(resource)
         target, at = self.target, resource.path
-        from_url = resource.from_url or self.documents.url_of(at)
+        from_url = resource.from_url or self.context.documents.url_of(at)
         adjust = target.adjust
         try:
             renamed = await renamed_document(
-                self.documents,
+                self.context.documents,
                 content,
                 content_type,
                 target.names,
@@ -203,16 +196,16 @@ class Preparation:
     async def _staged(self, content: bytes) -> Body:
         if self.target.dry_run:
             return InlineBody(b"")
-        return await self.store.stage_body(content)
+        return await self.context.store.stage_body(content)
 
     async def _read(self, resource: ImportedResource) -> bytes:
-        limit_bytes = min(self.documents.max_bytes, self.max_body_bytes)
+        limit_bytes = min(self.context.documents.max_bytes, self.max_body_bytes)
         return b"".join([piece async for piece in _pieces(resource, limit_bytes)])
 
     async def _streamed(self, resource: ImportedResource) -> tuple[Body, int]:
         pieces = _pieces(resource, self.max_body_bytes)
         if not self.target.dry_run:
-            body = await self.store.stage_body(pieces, content_type=resource.content_type)
+            body = await self.context.store.stage_body(pieces, content_type=resource.content_type)
             return body, body.size_bytes
         size_bytes = 0
         async for piece in pieces:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from podstead.core.errors import Conflict, Overloaded, QuotaExceeded
 from podstead.core.identifiers import ResourcePath, acl_of, ancestors, slash_variant, subject_of
 from podstead.core.media_types import TURTLE
+from podstead.resources.committer import quota_exceeded
+from podstead.resources.context import WriteContext
 from podstead.resources.importing import values
 from podstead.resources.importing.preparing import ImportPlan, Prepared, closed_rules, put_of
-from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE, WriteHook
+from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE, derived_records
 from podstead.storage.pods import pod_tombstone
 from podstead.storage.quota import fixed_charge
-from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -42,37 +44,26 @@ _NO_VERSION: Final = Version("")
 _State = dict[ResourcePath, Metadata | None]
 
 
+@dataclass(slots=True)
 class ImportWriter:
     """Collects prepared resources and stores them."""
 
-    def __init__(
-        self,
-        records: RecordStore,
-        write_hooks: Sequence[WriteHook],
-        *,
-        target: values.ImportTarget,
-        report: values.ImportReport,
-        default_quota_bytes: int,
-        progress: values.Progress,
-    ) -> None:
-        self.target = target
-        self.report = report
-        self._records = records
-        self._write_hooks = write_hooks
-        self._default_quota_bytes = default_quota_bytes
-        self._progress = progress
-        self._waiting: list[Prepared] = []
-        self._waiting_bytes = 0
-        # In a dry run, the resources that would have been stored.
-        self._imagined: dict[ResourcePath, ResourceKind] = {}
+    context: WriteContext
+    target: values.ImportTarget
+    report: values.ImportReport
+    progress: values.Progress
+    _waiting: list[Prepared] = field(default_factory=list)
+    _waiting_bytes: int = 0
+    # In a dry run, the resources that would have been stored.
+    _imagined: dict[ResourcePath, ResourceKind] = field(default_factory=dict)
 
     # --- beginning --------------------------------------------------------------------------
 
     async def begin(self) -> None:
         """Create the pod, or find it. Raises Conflict and QuotaExceeded."""
-        target, store = self.target, self._records.store
+        target, store = self.target, self.context.store
         pod = await store.read_pod(target.root.strip("/"))
-        record = await self._records.read(values.UNFINISHED_IMPORTS, target.root)
+        record = await self.context.records.read(values.UNFINISHED_IMPORTS, target.root)
         if target.new_pod is None:
             if pod is None or record is not None:
                 raise Conflict(f"There is no pod at {target.root}, or its import is unfinished")
@@ -88,9 +79,9 @@ class ImportWriter:
             await self._create(target.new_pod)
 
     async def _create(self, pod: PodRecord) -> None:
-        root, now_ms = self.target.root, self._records.now_ms()
+        root, now_ms = self.target.root, self.context.records.now_ms()
         former = pod_tombstone(pod.name)
-        if await self._records.store.read_entry(former, now_ms=now_ms) is not None:
+        if await self.context.store.read_entry(former, now_ms=now_ms) is not None:
             raise Conflict(
                 f"The name '{pod.name}' belonged to a deleted pod. Release it first with "
                 f"'podstead account free-name {pod.name}', or choose another name"
@@ -108,7 +99,7 @@ class ImportWriter:
         puts = tuple(put_of(each, creates=True) for each in (empty, closed_rules(acl_of(root))))
         begun = values.UnfinishedImport(self.target.source_id, now_ms)
         write = Write(
-            version=self._records.new_version(),
+            version=self.context.records.new_version(),
             at_ms=now_ms,
             preconditions=(
                 NoPod(pod.name),
@@ -120,7 +111,7 @@ class ImportWriter:
             puts=puts,
             records=(pod, values.UNFINISHED_IMPORTS.put(root, begun, owner=root)),
             changes=tuple(_created(put.path) for put in puts),
-            default_quota_bytes=self._default_quota_bytes,
+            default_quota_bytes=self.context.quota_bytes,
         )
         if not await self._committed(write):
             raise Conflict(f"There is a pod with the name '{pod.name}' already")
@@ -146,7 +137,7 @@ class ImportWriter:
             return
         for _ in range(_ATTEMPTS):
             if await self._store_documents(waiting):
-                self._progress(self.report)
+                self.progress(self.report)
                 return
         raise Overloaded("The pod is changing too fast; run the import again")
 
@@ -161,7 +152,7 @@ class ImportWriter:
             if write.puts and not await self._committed(write):
                 return False
             for unused in plan.unused:
-                await self._records.store.discard(unused.body)
+                await self.context.store.discard(unused.body)
         self._count(plan)
         return True
 
@@ -172,7 +163,7 @@ class ImportWriter:
             for place in (each.path, subject, *ancestors(subject)[:-1]):
                 paths[place] = None
                 paths[slash_variant(place)] = None
-        state = dict(await self._records.store.read_metadata(paths))
+        state = dict(await self.context.store.read_metadata(paths))
         for path, kind in self._imagined.items():
             if path in paths:
                 state[path] = _imagined(path, kind)
@@ -200,7 +191,7 @@ class ImportWriter:
             self._check_quota(self.target.new_pod)
 
     def _check_quota(self, pod: PodRecord) -> None:
-        limit_bytes = self._default_quota_bytes if pod.quota_bytes is None else pod.quota_bytes
+        limit_bytes = self.context.quota_bytes if pod.quota_bytes is None else pod.quota_bytes
         needed_bytes = self.report.charged_bytes
         if 0 < limit_bytes < needed_bytes:
             raise QuotaExceeded(used_bytes=0, limit_bytes=limit_bytes, needed_bytes=needed_bytes)
@@ -212,7 +203,7 @@ class ImportWriter:
         a last precondition does not hold."""
         for _ in range(_ATTEMPTS):
             if await self._store_rules(rules, is_last=is_last):
-                self._progress(self.report)
+                self.progress(self.report)
                 return
         raise Overloaded("The pod is changing too fast; run the import again")
 
@@ -262,17 +253,15 @@ class ImportWriter:
         records: list[Record] = []
         needed = list(preconditions)
         for each in stored:
-            for hook in self._write_hooks:
-                if hook.applies_to(each.path):
-                    changes = await hook.of(each.path, each.dataset)
-                    records += changes.records
-                    needed += changes.preconditions
+            derived = await derived_records(self.context.write_hooks, each.path, each.dataset)
+            records += derived.records
+            needed += derived.preconditions
         if is_last:
             records += [values.UNFINISHED_IMPORTS.drop(self.target.root), *self.target.last_records]
             needed += self.target.last_preconditions
         return Write(
-            version=self._records.new_version(),
-            at_ms=self._records.now_ms(),
+            version=self.context.records.new_version(),
+            at_ms=self.context.records.now_ms(),
             preconditions=tuple(dict.fromkeys(needed)),
             puts=tuple(puts),
             records=tuple(records),
@@ -280,18 +269,14 @@ class ImportWriter:
                 _created(put.path) if put.creates else Change(put.path, ChangeType.UPDATE)
                 for put in puts
             ),
-            default_quota_bytes=self._default_quota_bytes,
+            default_quota_bytes=self.context.quota_bytes,
         )
 
     async def _committed(self, write: Write) -> bool:
         """Raises QuotaExceeded, and Conflict for a last precondition."""
-        ended = await self._records.store.commit(write)
+        ended = await self.context.store.commit(write)
         if isinstance(ended, OverQuota):
-            raise QuotaExceeded(
-                used_bytes=ended.used_bytes,
-                limit_bytes=ended.limit_bytes,
-                needed_bytes=ended.needed_bytes,
-            )
+            raise quota_exceeded(ended)
         if isinstance(ended, Committed):
             return True
         if ended.precondition in self.target.last_preconditions:
