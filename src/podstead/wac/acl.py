@@ -76,22 +76,24 @@ other requests waiting."""
 UNMATCHABLE_ORIGIN = ""
 """Stands for an object of ``acl:origin`` that is not an origin: it still restricts (W-17)."""
 
-_TYPE: Final = Iri(vocab.RDF_TYPE)
-_AUTHORIZATION: Final = Iri(vocab.ACL_AUTHORIZATION)
-_ACCESS_TO: Final = Iri(vocab.ACL_ACCESS_TO)
-_DEFAULT: Final = Iri(vocab.ACL_DEFAULT)
-_MODE: Final = Iri(vocab.ACL_MODE)
-_AGENT: Final = Iri(vocab.ACL_AGENT)
-_AGENT_CLASS: Final = Iri(vocab.ACL_AGENT_CLASS)
-_AGENT_GROUP: Final = Iri(vocab.ACL_AGENT_GROUP)
-_ORIGIN: Final = Iri(vocab.ACL_ORIGIN)
+TYPE: Final = Iri(vocab.RDF_TYPE)
+AUTHORIZATION: Final = Iri(vocab.ACL_AUTHORIZATION)
+ACCESS_TO: Final = Iri(vocab.ACL_ACCESS_TO)
+DEFAULT: Final = Iri(vocab.ACL_DEFAULT)
+MODE: Final = Iri(vocab.ACL_MODE)
+AGENT: Final = Iri(vocab.ACL_AGENT)
+AGENT_CLASS: Final = Iri(vocab.ACL_AGENT_CLASS)
+AGENT_GROUP: Final = Iri(vocab.ACL_AGENT_GROUP)
+ORIGIN: Final = Iri(vocab.ACL_ORIGIN)
 
-_MODES: Final = {
-    vocab.ACL_READ: Mode.READ,
-    vocab.ACL_WRITE: Mode.WRITE,
-    vocab.ACL_APPEND: Mode.APPEND,
-    vocab.ACL_CONTROL: Mode.CONTROL,
+_MODE_IRIS: Final = {
+    Mode.READ: vocab.ACL_READ,
+    Mode.APPEND: vocab.ACL_APPEND,
+    Mode.WRITE: vocab.ACL_WRITE,
+    Mode.CONTROL: vocab.ACL_CONTROL,
 }
+MODES: Final = {iri: mode for mode, iri in _MODE_IRIS.items()}
+"""The modes by their IRIs."""
 
 
 class Authorization(Value):
@@ -200,7 +202,7 @@ def authorizations_by_node(graph: Graph, *, subject_url: str) -> Mapping[Subject
     subject = canonical_url(subject_url)
     if subject is None:
         raise ValueError("The subject of an ACL must be an http URL without query or fragment")
-    nodes = graph.subjects(_TYPE, _AUTHORIZATION)
+    nodes = graph.subjects(TYPE, AUTHORIZATION)
     return {node: _authorization(graph, node, subject) for node in nodes}
 
 
@@ -208,7 +210,7 @@ def ignored_conditions(graph: Graph) -> tuple[str, ...]:
     """The types of conditions in an ACL that are not evaluated; an empty text for those without a
     type."""
     found: dict[str, None] = {}
-    for node in graph.subjects(_TYPE, _AUTHORIZATION):
+    for node in graph.subjects(TYPE, AUTHORIZATION):
         found |= dict.fromkeys(unknown_conditions(graph, graph.about(node)))
     return tuple(found)
 
@@ -220,13 +222,13 @@ def _document(graph: Graph, subject_url: str) -> AclDocument:
 
 def _authorization(graph: Graph, node: Subject, subject: str) -> Authorization:
     description = graph.about(node)
-    classes = set(_iris(description, _AGENT_CLASS))
+    classes = set(_iris(description, AGENT_CLASS))
     return Authorization(
-        access_to=_names(description, _ACCESS_TO, subject),
-        default=subject.endswith("/") and _names(description, _DEFAULT, subject),
-        modes=_modes(_iris(description, _MODE)),
-        agents=frozenset(map(agent_name, _iris(description, _AGENT))),
-        groups=frozenset(_iris(description, _AGENT_GROUP)),
+        access_to=_names(description, ACCESS_TO, subject),
+        default=subject.endswith("/") and _names(description, DEFAULT, subject),
+        modes=modes_of(_iris(description, MODE)),
+        agents=frozenset(map(agent_name, _iris(description, AGENT))),
+        groups=frozenset(_iris(description, AGENT_GROUP)),
         public=vocab.FOAF_AGENT in classes,
         authenticated=vocab.ACL_AUTHENTICATED_AGENT in classes,
         origins=_origins(description),
@@ -254,7 +256,7 @@ def _names_fragment(description: Description, subject: str) -> bool:
     """Whether an object of ``acl:accessTo`` is a fragment of exactly the subject."""
     return any(
         canonical_url(document) == subject and fragment != ""
-        for document, _, fragment in (iri.partition("#") for iri in _iris(description, _ACCESS_TO))
+        for document, _, fragment in (iri.partition("#") for iri in _iris(description, ACCESS_TO))
     )
 
 
@@ -264,15 +266,22 @@ def _names(description: Description, predicate: Iri, subject: str) -> bool:
     return any(canonical_url(iri) == subject for iri in _iris(description, predicate))
 
 
-def _modes(iris: Iterable[str]) -> Modes:
-    return with_entailed(_MODES[iri] for iri in iris if iri in _MODES)
+def modes_of(iris: Iterable[str]) -> Modes:
+    """The modes that the IRIs state, with what they entail; others are ignored."""
+    return with_entailed(MODES[iri] for iri in iris if iri in MODES)
+
+
+def iris_of(modes: Modes) -> list[str]:
+    """The IRIs that state the modes, without Append if Write entails it."""
+    stated = modes - {Mode.APPEND} if Mode.WRITE in modes else modes
+    return [iri for mode, iri in _MODE_IRIS.items() if mode in stated]
 
 
 def _origins(description: Description) -> frozenset[str]:
     """Objects that are not origins are included: ignoring one would lift a restriction."""
     return frozenset(
         (origin_of(term.value) if isinstance(term, Iri) else None) or UNMATCHABLE_ORIGIN
-        for term in description.get(_ORIGIN, ())
+        for term in description.get(ORIGIN, ())
     )
 
 

@@ -34,18 +34,10 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.rdf.graph import Graph, Iri, Literal, Object, Subject
 from podstead.storage.record_store import RecordKind, RecordStore, Versioned, secret_key
-from podstead.wac.acl import agent_name
-from podstead.wac.modes import Mode, Modes, with_entailed
+from podstead.wac.acl import agent_name, iris_of, modes_of
+from podstead.wac.modes import Modes
 
 MAX_MESSAGE_CHARS: Final = 500
-
-_MODE_IRIS: Final = {
-    Mode.READ: vocab.ACL_READ,
-    Mode.APPEND: vocab.ACL_APPEND,
-    Mode.WRITE: vocab.ACL_WRITE,
-    Mode.CONTROL: vocab.ACL_CONTROL,
-}
-_MODES: Final = {iri: mode for mode, iri in _MODE_IRIS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +90,6 @@ def _written(activity: dict[str, object], at_ms: int) -> bytes:
 
 
 def _described(offer: Offer) -> dict[str, object]:
-    modes = [
-        {"id": iri}
-        for mode, iri in _MODE_IRIS.items()
-        if mode in offer.modes and not (mode is Mode.APPEND and Mode.WRITE in offer.modes)
-    ]
     described: dict[str, object] = {
         "type": "Offer",
         "actor": offer.actor,
@@ -110,7 +97,7 @@ def _described(offer: Offer) -> dict[str, object]:
             "type": "acl:Authorization",
             "acl:agent": {"id": offer.actor},
             "acl:accessTo": {"id": offer.resource_url},
-            "acl:mode": modes,
+            "acl:mode": [{"id": iri} for iri in iris_of(offer.modes)],
         },
     }
     if offer.message:
@@ -154,10 +141,9 @@ def _answers(graph: Graph) -> list[tuple[Subject, bool]]:
 def _offer_of(graph: Graph, subject: Subject) -> Offer | None:
     actor = _iri(graph, subject, vocab.AS_ACTOR)
     for authorization in graph.objects(subject, Iri(vocab.AS_OBJECT)):
-        if isinstance(authorization, Iri) or _is_node(authorization):
-            offer = _offer(graph, subject, authorization, actor)
-            if offer is not None:
-                return offer
+        offer = _offer(graph, subject, authorization, actor)
+        if offer is not None:
+            return offer
     return None
 
 
@@ -168,11 +154,8 @@ def _offer(graph: Graph, subject: Subject, about: Object, actor: str | None) -> 
         return None
     resource = _iri(graph, about, vocab.ACL_ACCESS_TO)
     url = None if resource is None else canonical_url(resource)
-    modes = with_entailed(
-        _MODES[term.value]
-        for term in graph.objects(about, Iri(vocab.ACL_MODE))
-        if isinstance(term, Iri) and term.value in _MODES
-    )
+    stated = graph.objects(about, Iri(vocab.ACL_MODE))
+    modes = modes_of(term.value for term in stated if isinstance(term, Iri))
     if url is None or not modes or _iri(graph, about, vocab.ACL_AGENT) != actor:
         return None
     return Offer(
@@ -182,10 +165,6 @@ def _offer(graph: Graph, subject: Subject, about: Object, actor: str | None) -> 
         _text(graph, subject, vocab.AS_CONTENT)[:MAX_MESSAGE_CHARS],
         _text(graph, subject, vocab.AS_PUBLISHED)[:40] or None,
     )
-
-
-def _is_node(term: Object) -> bool:
-    return not isinstance(term, Literal)
 
 
 def _iri(graph: Graph, subject: Subject, predicate: str) -> str | None:

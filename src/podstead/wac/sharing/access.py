@@ -88,14 +88,6 @@ class AccessList:
     special: tuple[rules.AccessRule, ...]
 
 
-_ORDER = (
-    rules.GranteeKind.EVERYONE,
-    rules.GranteeKind.AUTHENTICATED,
-    rules.GranteeKind.GROUP,
-    rules.GranteeKind.AGENT,
-)
-
-
 def access_list(
     rules: rules.RuleSet,
     resource: ResourcePath,
@@ -138,10 +130,12 @@ def _entries(
     return tuple(entries)
 
 
-def _order(entry: tuple[rules.Grantee, PeriodCondition]) -> tuple[int, str, bool, int, int]:
+def _order(
+    entry: tuple[rules.Grantee, PeriodCondition],
+) -> tuple[tuple[int, str], bool, int, int]:
     grantee, period = entry
     has_end, ends_ms = period.ends_ms is not None, period.ends_ms or 0
-    return _ORDER.index(grantee.kind), grantee.iri, has_end, ends_ms, period.begins_ms or 0
+    return rules.order_of(grantee), has_end, ends_ms, period.begins_ms or 0
 
 
 class Cause(Enum):

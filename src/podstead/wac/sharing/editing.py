@@ -14,17 +14,11 @@ from typing import Final
 from podstead.core import vocab
 from podstead.core.date_times import write_time
 from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Object, Subject, Triple
-from podstead.wac.acl import agent_name
+from podstead.wac import acl
 from podstead.wac.conditions import ALWAYS, PeriodCondition
-from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
+from podstead.wac.modes import NO_MODES, Modes, with_entailed
 from podstead.wac.sharing import rules
 
-_MODE_IRIS: Final = (
-    (Mode.READ, Iri(vocab.ACL_READ)),
-    (Mode.APPEND, Iri(vocab.ACL_APPEND)),
-    (Mode.WRITE, Iri(vocab.ACL_WRITE)),
-    (Mode.CONTROL, Iri(vocab.ACL_CONTROL)),
-)
 _NEW_RULE: Final = "share-"
 
 
@@ -80,15 +74,13 @@ def as_own_rules(graph: Graph, *, from_url: str, acl_url: str, subject_url: str)
     ]
     names = _copied_names(graph, [*inherited, *conditions], acl_url)
     subject = Iri(subject_url)
-    predicates = (
-        (rules.ACCESS_TO, rules.DEFAULT) if subject_url.endswith("/") else (rules.ACCESS_TO,)
-    )
+    predicates = (acl.ACCESS_TO, acl.DEFAULT) if subject_url.endswith("/") else (acl.ACCESS_TO,)
     triples: list[Triple] = []
     for node in inherited:
         triples += [
             _renamed(triple, names)
             for triple in _statements(graph, node)
-            if not (triple[0] in inherited and triple[1] in (rules.ACCESS_TO, rules.DEFAULT))
+            if not (triple[0] in inherited and triple[1] in (acl.ACCESS_TO, acl.DEFAULT))
         ]
         triples += [(names.get(node, node), predicate, subject) for predicate in predicates]
     return Graph(triples)
@@ -163,7 +155,7 @@ def _without(graph: Graph, rule: rules.AccessRule, grantee: rules.Grantee) -> It
 
 def _names(term: Object, grantee: rules.Grantee) -> bool:
     if grantee.kind is rules.GranteeKind.AGENT:
-        return isinstance(term, Iri) and agent_name(term.value) == grantee.iri
+        return isinstance(term, Iri) and acl.agent_name(term.value) == grantee.iri
     return term == grantee.statement[1]
 
 
@@ -177,9 +169,9 @@ def _new_rules(
         this = with_entailed(here.get(period, NO_MODES))
         below = with_entailed(inside.get(period, NO_MODES))
         both = this == below
-        parts = [(this, (rules.ACCESS_TO, rules.DEFAULT) if both else (rules.ACCESS_TO,))]
+        parts = [(this, (acl.ACCESS_TO, acl.DEFAULT) if both else (acl.ACCESS_TO,))]
         if not both:
-            parts.append((below, (rules.DEFAULT,)))
+            parts.append((below, (acl.DEFAULT,)))
         for modes, about in parts:
             if modes:
                 node = next(names)
@@ -192,14 +184,12 @@ def _new_rule(
     node: Iri, grantee: rules.Grantee, modes: Modes, about: tuple[Iri, ...], target: _Target
 ) -> Iterator[Triple]:
     subject = Iri(target.subject_url)
-    yield (node, rules.TYPE, rules.AUTHORIZATION)
+    yield (node, acl.TYPE, acl.AUTHORIZATION)
     yield (node, *grantee.statement)
     for predicate in about:
         yield (node, predicate, subject)
-    for mode, iri in _MODE_IRIS:
-        # Write entails Append, which therefore need not be stated.
-        if mode in modes and not (mode is Mode.APPEND and Mode.WRITE in modes):
-            yield (node, rules.MODE, iri)
+    for iri in acl.iris_of(modes):
+        yield (node, acl.MODE, Iri(iri))
 
 
 def _condition(graph: Graph, rule: Iri, period: PeriodCondition) -> Iterator[Triple]:
@@ -211,7 +201,7 @@ def _condition(graph: Graph, rule: Iri, period: PeriodCondition) -> Iterator[Tri
         name += "x"
     node = BlankNode(name)
     yield (rule, rules.CONDITION, node)
-    yield (node, rules.TYPE, rules.PERIOD_CONDITION)
+    yield (node, acl.TYPE, rules.PERIOD_CONDITION)
     for predicate, at_ms in ((rules.BEGINS, period.begins_ms), (rules.ENDS, period.ends_ms)):
         if at_ms is not None:
             yield (node, predicate, Literal(write_time(at_ms), datatype=Iri(vocab.XSD_DATE_TIME)))
@@ -220,7 +210,10 @@ def _condition(graph: Graph, rule: Iri, period: PeriodCondition) -> Iterator[Tri
 def _free_names(graph: Graph, acl_url: str) -> Iterator[Iri]:
     """Names for new rules that do not occur in the document."""
     taken = {
-        term.value for subject, _, object_ in graph for term in (subject, object_) if _is_iri(term)
+        term.value
+        for subject, _, object_ in graph
+        for term in (subject, object_)
+        if isinstance(term, Iri)
     }
     number = 0
     while True:
@@ -228,10 +221,6 @@ def _free_names(graph: Graph, acl_url: str) -> Iterator[Iri]:
         name = f"{acl_url}#{_NEW_RULE}{number}"
         if name not in taken:
             yield Iri(name)
-
-
-def _is_iri(term: Object) -> bool:
-    return isinstance(term, Iri)
 
 
 def _copied_names(graph: Graph, nodes: Iterable[Subject], acl_url: str) -> dict[Subject, Subject]:

@@ -24,7 +24,7 @@ from podstead.storage.records import Record
 from podstead.wac.acl import agent_name, read_acl
 from podstead.wac.conditions import first_end_ms
 from podstead.wac.modes import NO_MODES, Mode, Modes
-from podstead.wac.sharing.rules import Grantee, GranteeKind, grantees_of
+from podstead.wac.sharing.rules import Grantee, GranteeKind, grantees_of, order_of
 
 MAX_NAMED: Final = 1000
 """How many agents and groups of one ACL are recorded under their names."""
@@ -121,7 +121,7 @@ def indexed_acl(graph: Graph, *, subject_url: str) -> IndexedAcl | None:
                 here[grantee] = here.get(grantee, NO_MODES) | rule.modes
             if rule.default:
                 inside[grantee] = inside.get(grantee, NO_MODES) | rule.modes
-    found = sorted({*here, *inside}, key=_order)
+    found = sorted({*here, *inside}, key=order_of)
     if not found:
         return None
     listed = found if len(found) <= MAX_NAMED else found[:LISTED_OF_MANY]
@@ -169,18 +169,6 @@ def index_changes(
         *(MENTIONS.drop(key) for key in gone if key not in come),
         *(MENTIONS.put(key, come[key], owner=owner) for key in come if key not in gone),
     ]
-
-
-def _order(grantee: Grantee) -> tuple[int, str]:
-    return _ORDER[grantee.kind], grantee.iri
-
-
-_ORDER: Final = {
-    GranteeKind.EVERYONE: 0,
-    GranteeKind.AUTHENTICATED: 1,
-    GranteeKind.GROUP: 2,
-    GranteeKind.AGENT: 3,
-}
 
 
 def _hash(iri: str) -> str:

@@ -24,23 +24,13 @@ from podstead.wac import acl
 from podstead.wac.conditions import ALWAYS, PeriodCondition, unknown_conditions
 from podstead.wac.modes import ALL_MODES, NO_MODES, Mode, Modes, with_entailed
 
-TYPE: Final = Iri(vocab.RDF_TYPE)
-AUTHORIZATION: Final = Iri(vocab.ACL_AUTHORIZATION)
-ACCESS_TO: Final = Iri(vocab.ACL_ACCESS_TO)
-DEFAULT: Final = Iri(vocab.ACL_DEFAULT)
-MODE: Final = Iri(vocab.ACL_MODE)
-AGENT: Final = Iri(vocab.ACL_AGENT)
-AGENT_CLASS: Final = Iri(vocab.ACL_AGENT_CLASS)
-AGENT_GROUP: Final = Iri(vocab.ACL_AGENT_GROUP)
 CONDITION: Final = Iri(vocab.ACL_CONDITION)
 PERIOD_CONDITION: Final = Iri(vocab.ACCESS_PERIOD_CONDITION)
 BEGINS: Final = Iri(vocab.ACCESS_BEGINS)
 ENDS: Final = Iri(vocab.ACCESS_ENDS)
-ORIGIN: Final = Iri(vocab.ACL_ORIGIN)
 
-_IS_AUTHORIZATION: Final = (TYPE, AUTHORIZATION)
+_IS_AUTHORIZATION: Final = (acl.TYPE, acl.AUTHORIZATION)
 _CLASSES: Final = frozenset({vocab.FOAF_AGENT, vocab.ACL_AUTHENTICATED_AGENT})
-_MODES: Final = frozenset({vocab.ACL_READ, vocab.ACL_APPEND, vocab.ACL_WRITE, vocab.ACL_CONTROL})
 
 
 class GranteeKind(Enum):
@@ -67,15 +57,16 @@ class Grantee:
         """The predicate and object that name the grantee in an authorization."""
         match self.kind:
             case GranteeKind.AGENT:
-                return AGENT, Iri(self.iri)
+                return acl.AGENT, Iri(self.iri)
             case GranteeKind.GROUP:
-                return AGENT_GROUP, Iri(self.iri)
+                return acl.AGENT_GROUP, Iri(self.iri)
             case GranteeKind.AUTHENTICATED:
-                return AGENT_CLASS, Iri(vocab.ACL_AUTHENTICATED_AGENT)
+                return acl.AGENT_CLASS, Iri(vocab.ACL_AUTHENTICATED_AGENT)
             case GranteeKind.EVERYONE:
-                return AGENT_CLASS, Iri(vocab.FOAF_AGENT)
+                return acl.AGENT_CLASS, Iri(vocab.FOAF_AGENT)
 
 
+_ORDER: Final = tuple(reversed(GranteeKind))
 EVERYONE: Final = Grantee(GranteeKind.EVERYONE)
 AUTHENTICATED: Final = Grantee(GranteeKind.AUTHENTICATED)
 
@@ -88,6 +79,11 @@ def agent(iri: str) -> Grantee:
 def group(iri: str) -> Grantee:
     """The group with this IRI."""
     return Grantee(GranteeKind.GROUP, iri)
+
+
+def order_of(grantee: Grantee) -> tuple[int, str]:
+    """The place of a grantee in lists, from everyone to single agents."""
+    return _ORDER.index(grantee.kind), grantee.iri
 
 
 def grantees_of(rule: acl.Authorization) -> tuple[Grantee, ...]:
@@ -219,8 +215,8 @@ def _has_only_a_period(
         return False
     condition = graph.about(nodes[0])
     return (
-        {TYPE} < set(condition) <= {TYPE, BEGINS, ENDS}
-        and tuple(condition[TYPE]) == (PERIOD_CONDITION,)
+        {acl.TYPE} < set(condition) <= {acl.TYPE, BEGINS, ENDS}
+        and tuple(condition[acl.TYPE]) == (PERIOD_CONDITION,)
         and all(len(values) == 1 for values in condition.values())
         and all(isinstance(each, PeriodCondition) and each.is_valid for each in rule.conditions)
     )
@@ -255,21 +251,24 @@ def _peculiarities(
 
 def _peculiarity(predicate: Iri, object_: Object, subject: str | None) -> Peculiarity | None:
     """Why a plain rule would not contain the statement, if so."""
-    if predicate == ORIGIN:
+    if predicate == acl.ORIGIN:
         return Peculiarity.ORIGINS
     if predicate == CONDITION:
         return None
     known, otherwise = False, Peculiarity.FURTHER_STATEMENTS
     if isinstance(object_, Iri):
         value = object_.value
-        if predicate in (ACCESS_TO, DEFAULT):
+        if predicate in (acl.ACCESS_TO, acl.DEFAULT):
             known, otherwise = canonical_url(value) == subject, Peculiarity.OTHER_RESOURCE
-        elif predicate == AGENT_CLASS:
+        elif predicate == acl.AGENT_CLASS:
             known, otherwise = value in _CLASSES, Peculiarity.UNKNOWN_CLASS
-        elif predicate == MODE:
-            known, otherwise = value in _MODES, Peculiarity.UNKNOWN_MODE
+        elif predicate == acl.MODE:
+            known, otherwise = value in acl.MODES, Peculiarity.UNKNOWN_MODE
         else:
-            known = predicate in (AGENT, AGENT_GROUP) or (predicate, object_) == _IS_AUTHORIZATION
+            known = (
+                predicate in (acl.AGENT, acl.AGENT_GROUP)
+                or (predicate, object_) == _IS_AUTHORIZATION
+            )
     return None if known else otherwise
 
 
