@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Metadata, ResourceKind, Version
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
@@ -29,7 +30,6 @@ from tests.support.permission_matrix import (
     distinct_cases,
     subject_of,
 )
-from tests.support.required_modes import required_modes, requirements_of
 from tests.support.wac_world import (
     BASE,
     BOB,
@@ -42,6 +42,41 @@ from tests.support.wac_world import (
     pod,
     rule,
 )
+
+# Which modes does an operation require, by the name of its method or of its request?
+
+_INSERTS = PatchContent(inserts=True)
+PATCHES = {
+    "PATCH": _INSERTS,
+    "PATCH sparql": _INSERTS,
+    "PATCH replace": PatchContent(inserts=True, deletes=True, where=True),
+    "PATCH if": PatchContent(inserts=True, where=True),
+}
+"""What the patches of the permission matrix contain."""
+
+
+def required_modes(method: str, target: ResourcePath, snapshot: Snapshot) -> Requirements:
+    """What the method requires whatever its body says, which is all but for PATCH."""
+    match method:
+        case "GET" | "HEAD":
+            return modes.for_read(target)
+        case "POST":
+            return modes.for_post(target)
+        case "PUT":
+            return modes.for_put(target, snapshot)
+        case "PATCH":
+            return modes.for_patch(target, snapshot)
+        case "DELETE":
+            return modes.for_delete(target, snapshot)
+    raise ValueError(method)
+
+
+def requirements_of(request: str, target: ResourcePath, snapshot: Snapshot) -> Requirements:
+    """What a request of the permission matrix requires, the content of its patch included."""
+    if request in PATCHES:
+        return modes.for_patch(target, snapshot, PATCHES[request])
+    return required_modes(request.partition(" ")[0], target, snapshot)
+
 
 DOCUMENT = ResourcePath("/pod/c/doc.ttl")
 CONTAINER = ResourcePath("/pod/c/")
