@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ window.testExtension = (({secret, there}) => {
     if (there) state.come();
     return state;
 })"""
+_addresses = (f"192.0.2.{number}" for number in itertools.count(1))
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,9 @@ class Extension:
 
     def install(self, context: BrowserContext, *, there: bool = True) -> None:
         """Put it into every page that the browser opens from now on; unless ``there``, pages have
-        it only once it :meth:`comes`."""
+        it only once it :meth:`comes`. The browser is at an address of its own, since the requests
+        of an address with keys are limited."""
+        context.set_extra_http_headers({"X-Forwarded-For": next(_addresses)})
         install_packages(PAGE_CHECKS)
         library = (PAGE_CHECKS / "node_modules/nostr-tools/lib/nostr.bundle.js").read_text()
         given = {"secret": f"{self.key.secret:064x}", "there": there}

@@ -75,8 +75,6 @@ def test_a_certificate_is_saved_and_lets_another_browser_in(
     page.get_by_role("button", name="Remove Key").click()
     expect(page.get_by_role("status")).to_contain_text("The key has been removed from your profile")
     assert _status(visitor, private) == 401
-    other.close()
-    context.close()
     pem = (tmp_path / "alice.pem").read_text()
     assert pem.count("-----BEGIN PRIVATE KEY-----") == pem.count("-----BEGIN CERTIFICATE-----") == 1
 

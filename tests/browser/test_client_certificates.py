@@ -83,7 +83,7 @@ class Visitor:
 
 
 @pytest.fixture
-def visitor(chromium: Browser, pod: Pod, tmp_path: Path) -> Iterator[Visitor]:
+def visitor(chromium: Browser, pod: Pod, tmp_path: Path) -> Visitor:
     certificate, key = holder(pod.web_id).write(tmp_path)
     context = chromium.new_context(
         service_workers="block",
@@ -92,8 +92,7 @@ def visitor(chromium: Browser, pod: Pod, tmp_path: Path) -> Iterator[Visitor]:
             {"origin": pod.server.base_url, "certPath": certificate, "keyPath": key}
         ],
     )
-    yield Visitor(context.new_page(), pod)
-    context.close()
+    return Visitor(context.new_page(), pod)
 
 
 def test_who_goes_there_themselves_is_known(visitor: Visitor) -> None:

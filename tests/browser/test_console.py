@@ -47,11 +47,10 @@ def operated(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Ite
     server = ServerProcess(root=tmp_path_factory.mktemp("console") / "root", options=["--idp"])
     with running_server(server):
         link = printed_link(server)
-        context = Window(PHONE_WIDTH, scripts=False).new_context(chromium)
-        page = context.new_page()
-        page.goto(link)
-        become_the_first_operator(page)
-        context.close()
+        with Window(PHONE_WIDTH, scripts=False).new_context(chromium) as context:
+            page = context.new_page()
+            page.goto(link)
+            become_the_first_operator(page)
         yield Operated(server, link, create_account(server))
 
 
@@ -138,7 +137,6 @@ def test_an_operator_helps_a_person_who_has_lost_the_password(
     expect(page.get_by_text("One-time sign-in link created")).to_be_visible()
     page.goto(link)
     expect(page.get_by_text("This link has been used")).to_be_visible()
-    context.close()
 
 
 @IN_EVERY_WINDOW
@@ -212,7 +210,6 @@ def test_an_operator_makes_another_one_and_resets_a_second_factor(
     sign_in_as(theirs, operated, person.name)
     theirs.goto(f"{operated.server.base_url}{SECURITY}")
     expect(theirs.get_by_role("link", name="Add an authenticator app")).to_be_visible()
-    context.close()
 
 
 @IN_EVERY_WINDOW

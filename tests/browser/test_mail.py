@@ -87,7 +87,6 @@ def test_a_person_confirms_the_address_and_gets_a_new_password(
     page.get_by_role("button", name="Yes, confirm the address").click()
     expect(page.get_by_role("status")).to_contain_text("is confirmed")
     check(page, "verified", axe)
-    context.close()
 
     context = chromium.new_context(service_workers="block", viewport=size)
     page = context.new_page()
@@ -108,7 +107,6 @@ def test_a_person_confirms_the_address_and_gets_a_new_password(
     page.get_by_label("Repeat the password").fill("other words than before")
     page.get_by_role("button", name="Set the password and sign in").click()
     show_account(page)
-    context.close()
 
 
 def test_it_works_without_scripts(chromium: Browser, server: ServerProcess) -> None:
@@ -118,4 +116,3 @@ def test_it_works_without_scripts(chromium: Browser, server: ServerProcess) -> N
     page.get_by_label("E-mail address or pod name").fill("nobody")
     page.get_by_role("button", name="Send me a link").click()
     expect(page.get_by_role("status")).to_contain_text("If there is such an account")
-    context.close()

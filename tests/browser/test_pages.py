@@ -95,7 +95,6 @@ def test_an_answer_by_form_gets_to_the_application(
     text = page.inner_text("p")
     assert "code=" in text
     assert "state=the-state" in text
-    context.close()
 
 
 # --- with keys only -----------------------------------------------------------------------------

@@ -181,7 +181,6 @@ def test_the_language_is_chosen_in_the_footer(
     if not with_scripts:
         page.get_by_role("button", name="Verwenden").click()
     expect(page.get_by_role("heading", name="Iniciar sesión")).to_be_visible()
-    context.close()
 
 
 def test_times_are_those_of_the_reader(chromium: Browser, home: Home) -> None:
@@ -193,9 +192,7 @@ def test_times_are_those_of_the_reader(chromium: Browser, home: Home) -> None:
         _sign_in_by_token(page, home)
         time = page.locator("time").first
         expect(time).to_have_text(re.compile("ago|now"))
-        title = time.get_attribute("title")
-        context.close()
-        return title
+        return time.get_attribute("title")
 
     assert shown("Asia/Kolkata") != shown("America/New_York")
 

@@ -78,13 +78,11 @@ def owners(page: Page, photos: Photos) -> Page:
 
 
 @pytest.fixture
-def friends(chromium: Browser, window: Window, photos: Photos) -> Iterator[Page]:
+def friends(chromium: Browser, window: Window, photos: Photos) -> Page:
     """A browser of the friend, in a window like that of the owner."""
-    context = window.new_context(chromium)
-    page = context.new_page()
+    page = window.new_context(chromium).new_page()
     sign_in(page, photos.provider, photos.friend)
-    yield page
-    context.close()
+    return page
 
 
 @AT_BOTH_WIDTHS

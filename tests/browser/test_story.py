@@ -72,16 +72,14 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 
 @pytest.fixture(params=[360, 1280])
-def story(request: pytest.FixtureRequest, chromium: Browser, servers: Servers) -> Iterator[Story]:
+def story(request: pytest.FixtureRequest, chromium: Browser, servers: Servers) -> Story:
     width: int = request.param
     photos = {f"photo {number}.jpg": os.urandom(FILE_BYTES) for number in range(FILES)}
-    mara, jonas, carol = pages = [_new_page(chromium, width) for _ in range(3)]
+    mara, jonas, carol = [_new_page(chromium, width) for _ in range(3)]
     servers.proxy.broken = 0
-    yield Story(
+    return Story(
         servers.ours, servers.proxy, servers.community, mara, jonas, carol, photos, str(width)
     )
-    for page in pages:
-        page.context.close()
 
 
 def _new_page(chromium: Browser, width: int) -> Page:

@@ -86,7 +86,6 @@ def test_a_person_adds_an_app_and_signs_in_with_it(
     page.get_by_label("Recovery code").fill(code)
     page.get_by_role("button", name="Sign in").last.click()
     show_account(page)
-    context.close()
 
 
 @pytest.mark.feature("passkeys")
@@ -106,4 +105,3 @@ def test_a_passkey_is_the_second_step(
     give_password(page, person)
     page.get_by_role("button", name="Use a passkey").click()
     page.wait_for_url(re.compile(r"/\.pages/security$"))
-    context.close()

@@ -16,6 +16,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -243,10 +244,19 @@ def worker_of(server: ServerProcess) -> int:
 
 
 def end_worker(server: ServerProcess) -> None:
-    """Kill the worker, and wait until another has taken over."""
+    """Kill the worker, and wait until another answers: it has taken over, and no connection is left
+    that the one before had taken up."""
     before = worker_of(server)
     os.kill(before, signal.SIGKILL)
-    wait_until(lambda: worker_of(server) not in {before, 0}, "another worker")
+
+    def another_answers() -> bool:
+        if worker_of(server) in {before, 0}:
+            return False
+        with contextlib.suppress(OSError, HTTPException):
+            return server.get("/favicon.ico").status == 200
+        return False
+
+    wait_until(another_answers, "another worker")
 
 
 @pytest.mark.feature("nostr")

@@ -33,6 +33,19 @@ def chromium() -> Iterator[Browser]:
         yield browser
 
 
+@pytest.fixture(autouse=True)
+def nothing_stays_open(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Close what a test has opened in the browser, however the test ends."""
+    if "chromium" not in request.fixturenames:
+        yield
+        return
+    chromium: Browser = request.getfixturevalue("chromium")
+    before = set(chromium.contexts)
+    yield
+    for context in set(chromium.contexts) - before:
+        context.close()
+
+
 @pytest.fixture(scope="module")
 def axe() -> str:
     """The script of axe-core, which checks a page against WCAG's rules and good practice."""
@@ -50,9 +63,8 @@ def window(request: pytest.FixtureRequest) -> Window:
 @pytest.fixture
 def context(chromium: Browser, window: Window) -> Iterator[BrowserContext]:
     """A browser that has been nowhere yet."""
-    context = window.new_context(chromium)
-    yield context
-    context.close()
+    with window.new_context(chromium) as context:
+        yield context
 
 
 @pytest.fixture

@@ -130,6 +130,22 @@ def clients_of_every_worker(
         yield [client for one_of_each in rounds for client in one_of_each]
 
 
+@contextlib.contextmanager
+def clients_of(
+    servers: Sequence[ServerProcess], workers: int, *, each: int = 1, token: str | None = None
+) -> Iterator[Sequence[Client]]:
+    """Connections to every worker, or to every node, taking turns."""
+    if len(servers) == 1:
+        [server] = servers
+        with clients_of_every_worker(server, workers=workers, each=each, token=token) as clients:
+            yield clients
+        return
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(Client(node, token=token)) for _ in range(each) for node in servers
+        ]
+
+
 def only_worker(server: ServerProcess) -> int:
     """The worker of a server that has one."""
     [worker] = processes_of(server) - {server.pid}
