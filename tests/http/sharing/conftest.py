@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from podstead.app.services import Services
@@ -14,16 +12,7 @@ from podstead.resources.sharing.people import PeopleDirectory
 from podstead.resources.sharing.service import SharingService
 from podstead.storage.sqlite import SqliteStore
 from tests.support.clock import FakeClock
-
-
-@dataclass(frozen=True)
-class KnownEmails:
-    """Accounts in memory."""
-
-    web_ids: dict[str, str]
-
-    async def web_id_of(self, email: str) -> str | None:
-        return self.web_ids.get(email)
+from tests.support.sharing import KnownEmails
 
 
 @pytest.fixture
