@@ -36,7 +36,7 @@ from podstead.outbound.foreign_documents import (
     Purpose,
 )
 from podstead.outbound.guard import Guard
-from podstead.outbound.transport import RemoteResponse, exchange, read_body
+from podstead.outbound.transport import Connector, RemoteResponse, read_body
 from podstead.outbound.urls import Target, resolve_reference
 
 # Counts the outcomes of requests to other servers, by purpose.
@@ -293,17 +293,13 @@ class Fetcher:
     async def _request(self, target: Target, policy: FetchPolicy) -> _Step:
         async with _deadline(asyncio.get_running_loop().time() + policy.connect_timeout_s):
             destination = await self._guard.vet(target)
-        async with exchange(
-            destination,
-            headers={
-                "Accept": policy.accept,
-                "Accept-Encoding": "gzip",
-                "User-Agent": self._user_agent,
-            },
-            connect_timeout_s=policy.connect_timeout_s,
-            open_socket=partial(self._guard.open_socket, reach=target.reach),
-            tls=self._tls,
-        ) as response:
+        connector = Connector(self._guard, self._tls, policy.connect_timeout_s)
+        headers = {
+            "Accept": policy.accept,
+            "Accept-Encoding": "gzip",
+            "User-Agent": self._user_agent,
+        }
+        async with connector.exchange(destination, headers) as response:
             if response.status in _REDIRECTS:
                 return self._redirected(target, response, policy)
             return await _document(target, response, policy)

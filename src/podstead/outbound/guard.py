@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import socket
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -134,6 +134,16 @@ class Guard:
             return tuple(await self._resolver.resolve(target.host))
         except OSError as error:
             raise Unreachable from error
+
+
+@contextlib.contextmanager
+def opened_guard(rules: UrlRules) -> Iterator[Guard]:
+    """A guard for one command."""
+    resolver = SystemResolver()
+    try:
+        yield Guard(rules, resolver)
+    finally:
+        resolver.close()
 
 
 def address_family(address: IPAddress) -> socket.AddressFamily:

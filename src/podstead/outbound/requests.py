@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,15 +15,14 @@ from podstead.core.request_context import requester
 from podstead.outbound.errors import FetchFailed, TooSlow
 from podstead.outbound.fetch import USER_AGENT, ConcurrencyLimit, ConcurrencyLimiter, Outcomes
 from podstead.outbound.foreign_documents import Circuit, Purpose
-from podstead.outbound.guard import Guard
+from podstead.outbound.guard import Destination, Guard
 from podstead.outbound.transport import (
     ClientWebSocket,
+    Connector,
     RemoteResponse,
-    exchange,
-    open_web_socket,
     read_body,
 )
-from podstead.outbound.urls import AddressScope, Origin
+from podstead.outbound.urls import Origin
 
 # Content is sent to other servers with POST. No redirect is followed. Of the response to a
 # notification only the status is used and no body is read, so nobody can use this server to explore
@@ -60,7 +59,7 @@ class Poster:
 
     def __init__(self, guard: Guard, *, tls: ssl.SSLContext, limits: PostLimits) -> None:
         self._guard = guard
-        self._tls = tls
+        self._connector = Connector(guard, tls, limits.connect_timeout_s)
         self._limits = limits
         self._limiter = ConcurrencyLimiter()
         self.outcomes = Outcomes()
@@ -113,12 +112,9 @@ class Poster:
             try:
                 async with asyncio.timeout_at(deadline_s):
                     destination = await self._guard.vet(target)
-                    async with exchange(
+                    async with self._connector.exchange(
                         destination,
-                        headers={**headers, "User-Agent": USER_AGENT},
-                        connect_timeout_s=limits.connect_timeout_s,
-                        open_socket=partial(self._guard.open_socket, reach=target.reach),
-                        tls=self._tls,
+                        {**headers, "User-Agent": USER_AGENT},
                         method="POST",
                         content=content,
                     ) as response:
@@ -170,15 +166,11 @@ async def submit(
 
 
 async def _send(submission: OutgoingRequest, guard: Guard, tls: ssl.SSLContext) -> ReceivedResponse:
-    target = guard.admit(submission.url)
-    async with exchange(
-        await guard.vet(target),
+    async with Connector(guard, tls, CONNECT_TIMEOUT_S).exchange(
+        await guard.vet(guard.admit(submission.url)),
+        {"Accept-Encoding": "gzip", **submission.headers},
         method=submission.method,
         content=submission.content,
-        headers={"Accept-Encoding": "gzip", **submission.headers},
-        connect_timeout_s=CONNECT_TIMEOUT_S,
-        open_socket=partial(guard.open_socket, reach=target.reach),
-        tls=tls,
     ) as response:
         content = b"" if submission.method == "HEAD" else await _content(response)
         fields = tuple((name.lower(), value) for name, value in response.headers.items())
@@ -214,58 +206,42 @@ class LongLivedConnections:
 
     def __init__(self, guard: Guard, *, tls: ssl.SSLContext) -> None:
         self._guard = guard
-        self._tls = tls
+        self._connector = Connector(guard, tls, CONNECT_TIMEOUT_S, _probe)
 
-    @asynccontextmanager
-    async def stream(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[RemoteResponse]:
+    def stream(
+        self, url: str, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[RemoteResponse]:
         """The response to a GET, of any status, whose chunks arrive over time. Raises FetchFailed,
         also while it is read."""
-        async with _opened(self._stream(url, headers)) as response:
-            yield response
+        return self._opened(url, partial(self._connector.exchange, headers=headers))
 
-    @asynccontextmanager
-    async def web_socket(
+    def web_socket(
         self, url: str, headers: Mapping[str, str], *, protocols: Sequence[str] = ()
-    ) -> AsyncIterator[ClientWebSocket]:
+    ) -> AbstractAsyncContextManager[ClientWebSocket]:
         """A WebSocket at a URL with ``ws``, ``wss``, ``http`` or ``https``. Raises FetchFailed, and
         BadStatus if the server does not open one."""
-        async with _opened(self._web_socket(url, headers, protocols)) as opened:
-            yield opened
+        connect = partial(self._connector.web_socket, headers=headers, protocols=protocols)
+        return self._opened(http_form(url), connect)
 
     @asynccontextmanager
-    async def _stream(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[RemoteResponse]:
-        target = self._guard.admit(url)
-        async with exchange(
-            await self._guard.vet(target),
-            headers=headers,
-            connect_timeout_s=CONNECT_TIMEOUT_S,
-            open_socket=partial(self._open_socket, reach=target.reach),
-            tls=self._tls,
-        ) as response:
-            yield response
+    async def _opened(
+        self, url: str, connect: Callable[[Destination], AbstractAsyncContextManager[_T]]
+    ) -> AsyncIterator[_T]:
+        """Open something within ``OPEN_TIMEOUT_S``. Raises TooSlow."""
+        try:
+            async with asyncio.timeout(OPEN_TIMEOUT_S) as patience:
+                async with connect(await self._guard.vet(self._guard.admit(url))) as opened:
+                    patience.reschedule(None)
+                    yield opened
+        except TimeoutError as error:
+            raise TooSlow from error
 
-    @asynccontextmanager
-    async def _web_socket(
-        self, url: str, headers: Mapping[str, str], protocols: Sequence[str]
-    ) -> AsyncIterator[ClientWebSocket]:
-        target = self._guard.admit(http_form(url))
-        async with open_web_socket(
-            await self._guard.vet(target),
-            headers=headers,
-            protocols=protocols,
-            connect_timeout_s=CONNECT_TIMEOUT_S,
-            open_socket=partial(self._open_socket, reach=target.reach),
-            tls=self._tls,
-        ) as opened:
-            yield opened
 
-    def _open_socket(self, address: str, reach: AddressScope) -> socket.socket:
-        opened = self._guard.open_socket(address, reach)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in _PROBES:
-            if hasattr(socket, name):  # not on every system
-                opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-        return opened
+def _probe(opened: socket.socket) -> None:
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _PROBES:
+        if hasattr(socket, name):  # not on every system
+            opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def http_form(url: str) -> str:
@@ -274,14 +250,3 @@ def http_form(url: str) -> str:
         if url[: len(scheme)].lower() == scheme:
             return form + url[len(scheme) :]
     return url
-
-
-@asynccontextmanager
-async def _opened(opening: AbstractAsyncContextManager[_T]) -> AsyncIterator[_T]:
-    """Open something within ``OPEN_TIMEOUT_S``. Raises TooSlow."""
-    try:
-        async with asyncio.timeout(OPEN_TIMEOUT_S) as patience, opening as opened:
-            patience.reschedule(None)
-            yield opened
-    except TimeoutError as error:
-        raise TooSlow from error

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from yarl import URL
 
 from podstead.outbound.errors import BadStatus, Refused, TooLarge, TooSlow, Unreachable, WrongType
-from podstead.outbound.guard import Destination, address_family
+from podstead.outbound.guard import Destination, Guard, address_family
+from podstead.outbound.urls import AddressScope
 
 # Loads the HTTP client library without certificates that it would not use.
 #
@@ -47,9 +48,6 @@ with _without_authorities():
     import aiohttp
 
 
-OpenSocket = Callable[[str], socket.socket]
-"""Creates the socket for a connection to an address. Raises Refused."""
-
 _CHUNK_BYTES = 65_536
 _HEARTBEAT_S = 30.0
 _MAX_MESSAGE_BYTES = 1024 * 1024
@@ -63,44 +61,6 @@ class RemoteResponse:
     headers: Mapping[str, str]
     """Names are case-insensitive; a repeated header has its first value."""
     chunks: AsyncIterator[bytes]
-
-
-@asynccontextmanager
-async def exchange(
-    destination: Destination,
-    *,
-    headers: Mapping[str, str],
-    connect_timeout_s: float,
-    open_socket: OpenSocket,
-    tls: ssl.SSLContext,
-    method: str = "GET",
-    content: bytes | None = None,
-) -> AsyncIterator[RemoteResponse]:
-    """Send one request and yield the response while the connection is open.
-
-    Raises Refused if ``open_socket`` does, Unreachable, and TooSlow if connecting takes longer than
-    ``connect_timeout_s``. The caller limits the time for the response.
-    """
-    async with (
-        _connecting(
-            destination,
-            headers=headers,
-            connect_timeout_s=connect_timeout_s,
-            open_socket=open_socket,
-            tls=tls,
-        ) as session,
-        session.request(
-            method,
-            URL(destination.target.url, encoded=True),
-            data=content,
-            allow_redirects=False,
-        ) as response,
-    ):
-        yield RemoteResponse(
-            status=response.status,
-            headers=response.headers,
-            chunks=response.content.iter_chunked(_CHUNK_BYTES),
-        )
 
 
 class ClientWebSocket:
@@ -120,75 +80,90 @@ class ClientWebSocket:
                 yield message.data
 
 
-@asynccontextmanager
-async def open_web_socket(
-    destination: Destination,
-    *,
-    headers: Mapping[str, str],
-    protocols: Sequence[str],
-    connect_timeout_s: float,
-    open_socket: OpenSocket,
-    tls: ssl.SSLContext,
-) -> AsyncIterator[ClientWebSocket]:
-    """Open a WebSocket at the ``http(s)`` form of its URL and offer the subprotocols.
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """Opens connections to destinations that the guard has vetted, with sockets that it permits.
 
-    Raises BadStatus if the server does not open one, and what :func:`exchange` raises.
+    ``timeout_s`` is for connecting, with TLS; the caller limits the time for the response.
+    ``prepare`` sets further options of each socket. Everything raises Refused, Unreachable and
+    TooSlow.
     """
-    async with (
-        _connecting(
-            destination,
+
+    guard: Guard
+    tls: ssl.SSLContext
+    timeout_s: float
+    prepare: Callable[[socket.socket], None] = lambda _: None
+
+    @asynccontextmanager
+    async def exchange(
+        self,
+        destination: Destination,
+        headers: Mapping[str, str],
+        *,
+        method: str = "GET",
+        content: bytes | None = None,
+    ) -> AsyncIterator[RemoteResponse]:
+        """Send one request and yield the response while the connection is open."""
+        url = URL(destination.target.url, encoded=True)
+        async with (
+            self._session(destination, headers) as session,
+            session.request(method, url, data=content, allow_redirects=False) as response,
+        ):
+            yield RemoteResponse(
+                status=response.status,
+                headers=response.headers,
+                chunks=response.content.iter_chunked(_CHUNK_BYTES),
+            )
+
+    @asynccontextmanager
+    async def web_socket(
+        self, destination: Destination, headers: Mapping[str, str], *, protocols: Sequence[str]
+    ) -> AsyncIterator[ClientWebSocket]:
+        """Open a WebSocket at the ``http(s)`` form of its URL and offer the subprotocols. Raises
+        BadStatus if the server does not open one."""
+        async with (
+            self._session(destination, headers) as session,
+            session.ws_connect(
+                URL(destination.target.url, encoded=True),
+                protocols=protocols,
+                heartbeat=_HEARTBEAT_S,
+                max_msg_size=_MAX_MESSAGE_BYTES,
+            ) as opened,
+        ):
+            yield ClientWebSocket(opened)
+
+    @asynccontextmanager
+    async def _session(
+        self, destination: Destination, headers: Mapping[str, str]
+    ) -> AsyncIterator[aiohttp.ClientSession]:
+        """A client for one connection, whose errors are translated to those of this package."""
+        gate = _Gate(self, destination.target.reach)
+        connector = aiohttp.TCPConnector(
+            resolver=_Pinned(destination),
+            use_dns_cache=False,
+            force_close=True,
+            ssl=self.tls,
+            socket_factory=gate,
+        )
+        session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(total=None, connect=self.timeout_s),
             headers=headers,
-            connect_timeout_s=connect_timeout_s,
-            open_socket=open_socket,
-            tls=tls,
-        ) as session,
-        session.ws_connect(
-            URL(destination.target.url, encoded=True),
-            protocols=protocols,
-            heartbeat=_HEARTBEAT_S,
-            max_msg_size=_MAX_MESSAGE_BYTES,
-        ) as opened,
-    ):
-        yield ClientWebSocket(opened)
-
-
-@asynccontextmanager
-async def _connecting(
-    destination: Destination,
-    *,
-    headers: Mapping[str, str],
-    connect_timeout_s: float,
-    open_socket: OpenSocket,
-    tls: ssl.SSLContext,
-) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client for one connection, whose errors are translated to those of this package."""
-    gate = _Gate(open_socket)
-    connector = aiohttp.TCPConnector(
-        resolver=_Pinned(destination),
-        use_dns_cache=False,
-        force_close=True,
-        ssl=tls,
-        socket_factory=gate,
-    )
-    session = aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        trust_env=False,
-        auto_decompress=False,
-        timeout=aiohttp.ClientTimeout(total=None, connect=connect_timeout_s),
-        headers=headers,
-    )
-    try:
-        async with session:
-            yield session
-    except aiohttp.WSServerHandshakeError as error:
-        raise BadStatus(error.status) from error
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        if gate.refused is not None:
-            raise gate.refused from error
-        if isinstance(error, TimeoutError):
-            raise TooSlow from error
-        raise Unreachable from error
+        )
+        try:
+            async with session:
+                yield session
+        except aiohttp.WSServerHandshakeError as error:
+            raise BadStatus(error.status) from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            if gate.refused is not None:
+                raise gate.refused from error
+            if isinstance(error, TimeoutError):
+                raise TooSlow from error
+            raise Unreachable from error
 
 
 class _Pinned(aiohttp.abc.AbstractResolver):
@@ -224,17 +199,19 @@ class _Gate:
     for the caller.
     """
 
-    def __init__(self, open_socket: OpenSocket) -> None:
-        self._open_socket = open_socket
+    def __init__(self, connector: Connector, reach: AddressScope) -> None:
+        self._connector = connector
+        self._reach = reach
         self.refused: Refused | None = None
 
     def __call__(self, address_info: aiohttp.AddrInfoType) -> socket.socket:
-        host = address_info[4][0]
         try:
-            return self._open_socket(host)
+            opened = self._connector.guard.open_socket(address_info[4][0], self._reach)
         except Refused as refused:
             self.refused = refused
             raise PermissionError("refused by the guard") from refused
+        self._connector.prepare(opened)
+        return opened
 
 
 # Reads the body of a response in chunks, within limits.
@@ -256,60 +233,30 @@ async def read_body(
     ``content_coding`` is the Content-Encoding header, empty if there is none. Raises TooLarge,
     WrongType for a coding other than gzip, and Unreachable for a damaged gzip stream.
     """
-    sink = _sink(content_coding.strip().lower(), max_content_bytes)
-    wire_bytes = 0
+    coding = content_coding.strip().lower()
+    if coding not in ("", "identity", "gzip", "x-gzip"):
+        raise WrongType
+    inflating = zlib.decompressobj(_GZIP_WINDOW_BITS) if coding.endswith("gzip") else None
+    content, wire_bytes = bytearray(), 0
     async for chunk in chunks:
         wire_bytes += len(chunk)
         if wire_bytes > max_wire_bytes:
             raise TooLarge
-        sink.feed(chunk)
-    return sink.finish()
-
-
-class _Identity:
-    """Accepts a body without a content coding."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._content = bytearray()
-
-    def feed(self, chunk: bytes) -> None:
-        if len(self._content) + len(chunk) > self._max_bytes:
+        content += chunk if inflating is None else _inflated(inflating, chunk, max_content_bytes)
+        if len(content) > max_content_bytes:
             raise TooLarge
-        self._content += chunk
-
-    def finish(self) -> bytes:
-        return bytes(self._content)
-
-
-class _Gunzip:
-    """Decompresses one gzip member (RFC 1952); its output never exceeds the limit plus one byte."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._identity = _Identity(max_bytes)
-        self._max_bytes = max_bytes
-        self._inflate = zlib.decompressobj(_GZIP_WINDOW_BITS)
-
-    def feed(self, chunk: bytes) -> None:
-        if self._inflate.eof:
+        if inflating is not None and inflating.unused_data:
             raise Unreachable
-        try:
-            inflated = self._inflate.decompress(chunk, self._max_bytes + 1)
-        except zlib.error as error:
-            raise Unreachable from error
-        self._identity.feed(inflated)
-        if self._inflate.unused_data:
-            raise Unreachable
-
-    def finish(self) -> bytes:
-        if not self._inflate.eof:
-            raise Unreachable
-        return self._identity.finish()
+    if inflating is not None and not inflating.eof:
+        raise Unreachable
+    return bytes(content)
 
 
-def _sink(coding: str, max_content_bytes: int) -> _Identity | _Gunzip:
-    if coding in ("", "identity"):
-        return _Identity(max_content_bytes)
-    if coding in ("gzip", "x-gzip"):
-        return _Gunzip(max_content_bytes)
-    raise WrongType
+def _inflated(inflating: zlib._Decompress, chunk: bytes, max_bytes: int) -> bytes:
+    """A part of one gzip member (RFC 1952), which never exceeds the limit plus one byte."""
+    if inflating.eof:
+        raise Unreachable
+    try:
+        return inflating.decompress(chunk, max_bytes + 1)
+    except zlib.error as error:
+        raise Unreachable from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from ipaddress import (
     AddressValueError,
@@ -179,15 +179,6 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    scheme: str
-    host: str
-    port: int
-    literal: IPAddress | None
-    path_and_query: str
-
-
-@dataclass(frozen=True, slots=True)
 class UrlRules:
     """The origins of this server, and the exceptions of this deployment.
 
@@ -202,31 +193,15 @@ class UrlRules:
 
     def admit(self, url: str) -> Target:
         """Parse the URL if it may be fetched. Raises Refused with the rule that forbids it."""
-        parts = _parse(url)
-        reach = self._reach(parts)
-        if self._is_own(parts):
+        target = _parse(url)
+        if any(_same_listener(_parse(origin), target) for origin in self.own_origins):
             raise OwnOrigin(Refusal.OWN_ORIGIN)
-        if reach is AddressScope.PUBLIC:
-            _check_public(parts)
-        authority = _authority(parts.scheme, parts.host, parts.port)
-        return Target(
-            url=f"{parts.scheme}://{authority}{parts.path_and_query}",
-            scheme=parts.scheme,
-            host=parts.host,
-            port=parts.port,
-            literal=parts.literal,
-            reach=reach,
-        )
-
-    def _reach(self, parts: _Parts) -> AddressScope:
-        if _origin(parts.scheme, parts.host, parts.port) in self.private_origins:
-            return AddressScope.PRIVATE
-        if self.loopback_allowed and is_loopback_host(parts.host):
-            return AddressScope.LOOPBACK
-        return AddressScope.PUBLIC
-
-    def _is_own(self, parts: _Parts) -> bool:
-        return any(_same_listener(_parse(origin), parts) for origin in self.own_origins)
+        if target.origin in self.private_origins:
+            return replace(target, reach=AddressScope.PRIVATE)
+        if self.loopback_allowed and is_loopback_host(target.host):
+            return replace(target, reach=AddressScope.LOOPBACK)
+        _check_public(target)
+        return target
 
 
 def parse_origin(text: str) -> Origin:
@@ -234,10 +209,16 @@ def parse_origin(text: str) -> Origin:
 
     Raises Refused (malformed, scheme, credentials or host).
     """
-    parts = _parse(text)
-    if parts.path_and_query != "/" or "#" in text:
+    target = _parse(text)
+    if target.url != f"{target.origin}/" or "#" in text:
         raise Refused(Refusal.MALFORMED)
-    return _origin(parts.scheme, parts.host, parts.port)
+    return target.origin
+
+
+def origin_of(url: str) -> Origin:
+    """The origin of a URL, whatever follows it. Raises as :func:`parse_origin`."""
+    scheme, _, rest = url.partition("://")
+    return parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
 
 
 def resolve_reference(base: str, reference: str) -> str:
@@ -261,7 +242,8 @@ def is_loopback_host(host: str) -> bool:
     return literal is not None and is_loopback(literal)
 
 
-def _parse(url: str) -> _Parts:
+def _parse(url: str) -> Target:
+    """The parts of a URL, as one of the public Internet."""
     match = _URL.fullmatch(url) if len(url) <= MAX_URL_CHARS else None
     if match is None or _UNSAFE.search(url):
         raise Refused(Refusal.MALFORMED)
@@ -271,13 +253,9 @@ def _parse(url: str) -> _Parts:
     if "@" in match["authority"]:
         raise Refused(Refusal.CREDENTIALS)
     host, port = _host_and_port(match["authority"], _DEFAULT_PORTS[scheme])
-    return _Parts(
-        scheme=scheme,
-        host=host,
-        port=port,
-        literal=_literal(host),
-        path_and_query=_encode_non_ascii((match["path"] or "/") + (match["query"] or "")),
-    )
+    rest = _encode_non_ascii((match["path"] or "/") + (match["query"] or ""))
+    url = _origin(scheme, host, port) + rest
+    return Target(url, scheme, host, port, _literal(host), AddressScope.PUBLIC)
 
 
 def _host_and_port(authority: str, default_port: int) -> tuple[str, int]:
@@ -338,7 +316,7 @@ def _encode_non_ascii(text: str) -> str:
         raise Refused(Refusal.MALFORMED) from error
 
 
-def _check_public(parts: _Parts) -> None:
+def _check_public(parts: Target) -> None:
     if parts.scheme != "https":
         raise Refused(Refusal.SCHEME)
     if is_loopback_host(parts.host):
@@ -349,16 +327,13 @@ def _check_public(parts: _Parts) -> None:
         raise Refused(Refusal.PORT)
 
 
-def _same_listener(own: _Parts, other: _Parts) -> bool:
+def _same_listener(own: Target, other: Target) -> bool:
     """Whether both name the same listening port of this server, whatever the scheme."""
     both_loopback = is_loopback_host(own.host) and is_loopback_host(other.host)
     return own.port == other.port and (own.host == other.host or both_loopback)
 
 
-def _authority(scheme: str, host: str, port: int) -> str:
-    shown_host = f"[{host}]" if ":" in host else host
-    return shown_host if port == _DEFAULT_PORTS[scheme] else f"{shown_host}:{port}"
-
-
 def _origin(scheme: str, host: str, port: int) -> Origin:
-    return Origin(f"{scheme}://{_authority(scheme, host, port)}")
+    shown_host = f"[{host}]" if ":" in host else host
+    shown_port = "" if port == _DEFAULT_PORTS[scheme] else f":{port}"
+    return Origin(f"{scheme}://{shown_host}{shown_port}")

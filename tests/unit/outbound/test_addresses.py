@@ -21,7 +21,7 @@ from podstead.outbound.errors import CircuitOpen, Refusal, Refused, TooSlow, Unr
 from podstead.outbound.foreign_documents import Circuit, CircuitBreaker, Purpose
 from podstead.outbound.guard import Destination, Guard, SystemResolver
 from podstead.outbound.requests import http_form
-from podstead.outbound.transport import exchange
+from podstead.outbound.transport import Connector
 from podstead.outbound.urls import (
     AddressScope,
     IPAddress,
@@ -237,15 +237,9 @@ async def test_the_socket_is_refused_although_the_earlier_steps_were_fooled(
         reach=AddressScope.PUBLIC,
     )
     fooled = Destination(target, tuple(ip_address(address) for address in addresses))
-    strict = guard()
+    connector = Connector(guard(), ssl.create_default_context(), 600)
     with pytest.raises(Refused) as caught:
-        async with exchange(
-            fooled,
-            headers={},
-            connect_timeout_s=600,
-            open_socket=lambda address: strict.open_socket(address, target.reach),
-            tls=ssl.create_default_context(),
-        ):
+        async with connector.exchange(fooled, {}):
             pass
     assert caught.value.refusal is Refusal.ADDRESS
     assert peer.connections == 0
@@ -268,6 +262,11 @@ async def test_the_system_resolver_knows_the_hosts_of_this_machine() -> None:
 
 
 LIMIT_S = 0.3
+ADDRESS = "https://93.184.216.34/"
+
+
+def connections() -> requests.LongLivedConnections:
+    return requests.LongLivedConnections(guard(), tls=ssl.create_default_context())
 
 
 @asynccontextmanager
@@ -285,7 +284,7 @@ async def test_what_is_open_lasts_longer_than_opening_may(monkeypatch: pytest.Mo
     monkeypatch.setattr(requests, "OPEN_TIMEOUT_S", LIMIT_S)
     over = asyncio.Event()
     asyncio.get_running_loop().call_later(2 * LIMIT_S, over.set)
-    async with requests._opened(open_at_once()) as opened:
+    async with connections()._opened(ADDRESS, lambda _: open_at_once()) as opened:
         await over.wait()
         assert opened == "open"
 
@@ -293,7 +292,7 @@ async def test_what_is_open_lasts_longer_than_opening_may(monkeypatch: pytest.Mo
 async def test_what_does_not_open_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "OPEN_TIMEOUT_S", 0.0)
     with pytest.raises(TooSlow):
-        async with requests._opened(open_never()):
+        async with connections()._opened(ADDRESS, lambda _: open_never()):
             pytest.fail("it is not open")
 
 

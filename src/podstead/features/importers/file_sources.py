@@ -17,7 +17,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urljoin, urlsplit
@@ -30,7 +29,7 @@ from podstead.features.importers import folders
 from podstead.features.importers.values import FoundPod, FoundResource, LeftOut
 from podstead.outbound.errors import FetchFailed
 from podstead.outbound.guard import Guard
-from podstead.outbound.transport import RemoteResponse, exchange
+from podstead.outbound.transport import Connector, RemoteResponse
 
 RESERVED: Final = "Names that end in .acl or .meta are those of access rules and descriptions here"
 _LOOKED_AT_BYTES: Final = 4096
@@ -138,7 +137,7 @@ class WebDavFolder:
     ) -> None:
         self._url = url.removesuffix("/") + "/"
         self._guard = guard
-        self._tls = tls
+        self._connector = Connector(guard, tls, _CONNECT_TIMEOUT_S)
         self._headers: dict[str, str] = {}
         if user is not None:
             credentials = base64.b64encode(f"{user}:{password}".encode()).decode()
@@ -244,16 +243,12 @@ class WebDavFolder:
         self, method: str, url: str, content: bytes | None = None
     ) -> AsyncIterator[RemoteResponse]:
         """The response to a request. Raises FetchFailed."""
-        target = self._guard.admit(url)
         depth = {"Depth": "1", "Content-Type": "application/xml"} if content is not None else {}
-        async with exchange(
-            await self._guard.vet(target),
+        async with self._connector.exchange(
+            await self._guard.vet(self._guard.admit(url)),
+            {"Accept-Encoding": "identity", **depth, **self._headers},
             method=method,
             content=content,
-            headers={"Accept-Encoding": "identity", **depth, **self._headers},
-            connect_timeout_s=_CONNECT_TIMEOUT_S,
-            open_socket=partial(self._guard.open_socket, reach=target.reach),
-            tls=self._tls,
         ) as response:
             yield response
 

@@ -19,8 +19,8 @@ from podstead.features.importers.folders import Unreadable
 from podstead.features.importers.values import FoundResource, LeftOut
 from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
-from podstead.outbound.guard import Guard, SystemResolver
-from podstead.outbound.urls import UrlRules, parse_origin
+from podstead.outbound.guard import opened_guard
+from podstead.outbound.urls import UrlRules, origin_of
 from podstead.resources.importing.values import ImportedResource, ImportReport
 
 
@@ -101,21 +101,14 @@ async def webdav_folder(
     url: str, *, user: str | None = None, password: str = ""
 ) -> AsyncIterator[FileSource]:
     """The files of a folder on a WebDAV server. Raises BadRequest for a URL that is not one."""
-    scheme, _, rest = url.partition("://")
     try:
         # The operator chose the server, which may be in a private network or on this machine.
-        origin = parse_origin(f"{scheme}://{rest.partition('/')[0]}")
-        rules = UrlRules(private_origins=frozenset({origin}), loopback_allowed=True)
+        rules = UrlRules(private_origins=frozenset({origin_of(url)}), loopback_allowed=True)
         rules.admit(url)
     except Refused as refused:
         raise BadRequest(f"'{url}' is not the URL of a folder on a WebDAV server.") from refused
-    resolver = SystemResolver()
-    try:
-        yield WebDavFolder(
-            url, Guard(rules, resolver), tls=trusted_certificates(), user=user, password=password
-        )
-    finally:
-        resolver.close()
+    with opened_guard(rules) as guard:
+        yield WebDavFolder(url, guard, tls=trusted_certificates(), user=user, password=password)
 
 
 def _container(into: str) -> identifiers.ResourcePath:

@@ -24,8 +24,8 @@ from podstead.features.watch.server import Interrupted, NotServed, Server, Watch
 from podstead.features.watch.subscribing import RemoteChannel, SubscriptionClient, Topic, check
 from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
-from podstead.outbound.guard import Guard, SystemResolver
-from podstead.outbound.urls import Target, UrlRules, is_loopback_host, parse_origin
+from podstead.outbound.guard import opened_guard
+from podstead.outbound.urls import Target, UrlRules, is_loopback_host, origin_of
 from podstead.rdf.jsonld_contexts import ContextSource
 
 FIRST_WAIT_S: Final = 1.0
@@ -207,28 +207,18 @@ async def watching(url: str, *, token: str | None) -> AsyncIterator[AsyncIterato
     Raises NoSuchAddress, and WatchError during the iteration.
     """
     target, rules = _admitted(url)
-    resolver = SystemResolver()
-    server = Server(
-        Guard(rules, resolver),
-        tls=trusted_certificates(),
-        origin=target.origin,
-        token=token,
-    )
-    told = Watching(server, bundled_contexts(), target.url).events()
-    try:
+    with opened_guard(rules) as guard:
+        server = Server(guard, tls=trusted_certificates(), origin=target.origin, token=token)
+        told = Watching(server, bundled_contexts(), target.url).events()
         async with aclosing(told):
             yield told
-    finally:
-        resolver.close()
 
 
 def _admitted(url: str) -> tuple[Target, UrlRules]:
     """The parsed URL, and the rules for requests while it is watched."""
-    scheme, _, rest = url.partition("://")
     try:
-        origin = parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
         # The user of the command chose the server, which may be in a private network.
-        rules = UrlRules(private_origins=frozenset({origin}))
+        rules = UrlRules(private_origins=frozenset({origin_of(url)}))
         target = rules.admit(url)
     except Refused as refused:
         raise _no_address(url) from refused

@@ -160,15 +160,12 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
     time."""
     from podstead.outbound.errors import Unreachable
     from podstead.outbound.fetch import trusted_certificates
-    from podstead.outbound.guard import Guard, SystemResolver
+    from podstead.outbound.guard import opened_guard
     from podstead.outbound.requests import OutgoingRequest, submit
-    from podstead.outbound.urls import UrlRules, parse_origin
+    from podstead.outbound.urls import UrlRules, origin_of
 
-    resolver = SystemResolver()
-    scheme, _, rest = new_key.document.partition("://")
     # The user of the command chose the server, which may be in a private network.
-    origin = parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
-    guard = Guard(UrlRules(private_origins=frozenset({origin})), resolver)
+    rules = UrlRules(private_origins=frozenset({origin_of(new_key.document)}))
     submission = OutgoingRequest(
         "PATCH",
         new_key.document,
@@ -176,15 +173,14 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
         new_key.insertion().encode(),
     )
     try:
-        reply = await submit(submission, guard, tls=trusted_certificates())
+        with opened_guard(rules) as guard:
+            reply = await submit(submission, guard, tls=trusted_certificates())
     except Unreachable as error:
         raise NotStated(
             f"{new_key.document} was not changed: its server could not be reached. Check the host "
             "name. If your system does not trust the server's certificate, set SSL_CERT_FILE to "
             "the certificate file of its authority."
         ) from error
-    finally:
-        resolver.close()
     if not 200 <= reply.status < 300:
         advice = _ADVICE.get(reply.status, "see the documentation of that server")
         raise NotStated(
