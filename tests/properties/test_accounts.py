@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podstead.core.errors import Conflict, NotFound
+from podstead.idp.records import ACCOUNTS
 from tests.support.accounts import Office, office
 
 PASSWORD = "password123"
@@ -151,7 +152,8 @@ async def check(model: Model, desk: Office) -> None:
             known = model.with_email(email)
             found = await accounts.find(email)
             assert (None if found is None else found.key) == (known and known.account_id)
-    assert len(await accounts.page()) == len(model.accounts)
+    stored = [each async for each in accounts.records.each(ACCOUNTS)]
+    assert len(stored) == len(model.accounts)
 
 
 @settings(max_examples=25, deadline=None)

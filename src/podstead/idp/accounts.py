@@ -170,12 +170,6 @@ class Accounts:
         stored = await self.find(storage.strip("/"))
         return stored is not None and stored.value.disabled
 
-    async def page(self, *, after: str = "", limit: int = 1000) -> Sequence[Account]:
-        """One page of all accounts, by id, starting after ``after``."""
-        now_ms = self.records.now_ms()
-        stored = await ACCOUNTS.page(self.records.store, after=after, now_ms=now_ms, limit=limit)
-        return [each.value for each in stored]
-
     # --- changing -----------------------------------------------------------------------------
 
     async def accept_terms(self, account_id: str, terms_hash: str) -> Account:
@@ -256,13 +250,9 @@ class Accounts:
     async def set_mails_requests(self, account_id: str, *, wanted: bool) -> None:
         """Change whether the person gets a message when somebody asks for access. Raises
         NotFound."""
-
-        async def compute() -> Changes[None]:
-            stored = await self._existing(account_id)
-            changed = msgspec.structs.replace(stored.value, mails_requests=wanted)
-            return Changes(None, [ACCOUNTS.replace(stored, changed)], [stored.unchanged])
-
-        await self.records.transact(compute)
+        await self._change(
+            account_id, lambda account: msgspec.structs.replace(account, mails_requests=wanted)
+        )
 
     async def disable(self, account_id: str, joined: Sequence[Record] = ()) -> Account:
         """Disable the account, end its sessions and grants, and revoke the tokens of its pod; the
@@ -363,10 +353,8 @@ class Accounts:
         write checks it again."""
         if await self.records.store.read_pod(name) is not None:
             raise self.pods.name_taken()
-        if email is not None:
-            key = name_key(email)
-            if await self.records.read(EMAILS, key) is not None:
-                raise EmailTaken
+        if email is not None and await self.records.read(EMAILS, name_key(email)) is not None:
+            raise EmailTaken
 
     async def _commit_new(
         self, creation: account_creation.AccountWrite, admitted: Admission | None = None

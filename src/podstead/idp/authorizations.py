@@ -200,11 +200,8 @@ class Authorizations:
         )
         stage = await self._stage(interaction, client)
         if "none" in request.prompts and stage is not Stage.DONE:
-            reply = self._replies.refusal(
-                ReplyAddress(request.redirect_uri, request.response_mode, request.state),
-                stage.value,
-                "The person would have to do something",
-            )
+            reason = "The person would have to do something"
+            reply = self._replies.refusal(_address(request), stage.value, reason)
             return await self._unless_unknown(reply, client, found)
         return await self._store_begun(interaction, session, stage)
 
@@ -279,7 +276,8 @@ class Authorizations:
     async def aborted(self, pending: PendingAuthorization) -> AuthorizationReply:
         """Finish the interaction because the person declined."""
         await self._replace(pending, finished=True)
-        return self._replies.refusal(_address(pending), "access_denied", "The person declined")
+        address = _address(pending.interaction.request)
+        return self._replies.refusal(address, "access_denied", "The person declined")
 
     async def proceed(self, pending: PendingAuthorization, session: BrowserSession | None) -> Next:
         """Issue the code if nothing is left to do; otherwise return the next step.
@@ -287,14 +285,15 @@ class Authorizations:
         ``session`` must belong to the account that signed in.
         """
         interaction = pending.interaction
-        if pending.stage is not Stage.DONE or session is None:
-            return InteractionRequired(pending.uid)
-        if session.account_id != interaction.account_id:
+        if (
+            pending.stage is not Stage.DONE
+            or session is None
+            or session.account_id != interaction.account_id
+        ):
             return InteractionRequired(pending.uid)
         code = self._records.randomness.token_hex(SECRET_BYTES)
         await self._finish(pending, session, code)
-        parameters = {"code": code}
-        return self._replies.reply(_address(pending), parameters)
+        return self._replies.reply(_address(interaction.request), {"code": code})
 
     async def _may_speak(self, session: BrowserSession, parameters: Parameters) -> bool:
         """Whether the session can be used for a request. It cannot if an ID token in the request
@@ -376,10 +375,8 @@ class Authorizations:
         try:
             details = self._extension.asked(parameters, client)
         except UnusableDetails as error:
-            reply = ReplyAddress(request.redirect_uri, request.response_mode, request.state)
-            raise RefusedRequest(
-                "invalid_authorization_details", str(error), reply=reply
-            ) from error
+            code, reply = "invalid_authorization_details", _address(request)
+            raise RefusedRequest(code, str(error), reply=reply) from error
         return msgspec.structs.replace(request, details=details)
 
     async def _unless_unknown(
@@ -393,10 +390,7 @@ class Authorizations:
         return replace(reply, stranger=client)
 
     async def _account(self, account_id: str | None) -> Account | None:
-        if account_id is None:
-            return None
-        stored = await self._records.read(ACCOUNTS, account_id)
-        return None if stored is None else stored.value
+        return None if account_id is None else await self._records.value(ACCOUNTS, account_id)
 
     async def _replace(
         self, pending: PendingAuthorization, records: Sequence[Record] = (), **changes: object
@@ -414,6 +408,5 @@ class Authorizations:
         )
 
 
-def _address(pending: PendingAuthorization) -> ReplyAddress:
-    request = pending.interaction.request
+def _address(request: AuthorizationRequest) -> ReplyAddress:
     return ReplyAddress(request.redirect_uri, request.response_mode, request.state)

@@ -154,25 +154,8 @@ class UnusableDetails(Exception):
     """What a client asks for is not understood; ``str()`` is a sentence for its developers."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientMetadata:
-    """The metadata of a client, with defaults for absent members."""
-
-    redirect_uris: tuple[str, ...]
-    grant_types: tuple[str, ...]
-    auth_method: str
-    identity_algorithm: str
-    application_type: str
-    client_name: str | None
-    client_uri: str | None
-    post_logout_redirect_uris: tuple[str, ...]
-    details: str | None = None
-    """The member ``authorization_details``, which says what the client asks for (RFC 9396), as
-    JSON."""
-
-
-def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -> ClientMetadata:
-    """Read and validate the metadata of a client.
+def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -> Client:
+    """Read and validate the metadata of a client, which has no id yet.
 
     ``allow_http`` accepts redirect URIs with plain http to any host. ``for_document`` reads a
     Client ID Document: such a client has no secret, and its ID tokens are signed with ES256 unless
@@ -190,7 +173,9 @@ def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -
     response_types = _texts(sent, "response_types") or ("code",)
     if "code" not in response_types:
         raise UnusableMetadata("response_types must contain code")
-    return ClientMetadata(
+    return Client(
+        client_id="",
+        registered=not for_document,
         redirect_uris=redirect_uris,
         grant_types=_grant_types(sent),
         auth_method="none"
@@ -223,36 +208,8 @@ def read_client_document(document: Json, *, client_id: str, allow_http: bool) ->
         raise UnusableMetadata("The client's document does not use the Solid-OIDC context")
     if document.get("client_id") != client_id:
         raise UnusableMetadata("The client's document is about another client")
-    metadata = read_metadata(document, allow_http=allow_http, for_document=True)
-    return client_of(metadata, client_id=client_id, registered=False)
-
-
-def client_of(
-    metadata: ClientMetadata,
-    *,
-    client_id: str,
-    registered: bool,
-    secret_hash: str | None = None,
-    registration_token_hash: str | None = None,
-    issued_s: int = 0,
-) -> Client:
-    """The record of a client with this metadata."""
-    return Client(
-        client_id=client_id,
-        redirect_uris=metadata.redirect_uris,
-        grant_types=metadata.grant_types,
-        auth_method=metadata.auth_method,
-        identity_algorithm=metadata.identity_algorithm,
-        registered=registered,
-        application_type=metadata.application_type,
-        client_name=metadata.client_name,
-        client_uri=metadata.client_uri,
-        post_logout_redirect_uris=metadata.post_logout_redirect_uris,
-        secret_hash=secret_hash,
-        registration_token_hash=registration_token_hash,
-        issued_s=issued_s,
-        details=metadata.details,
-    )
+    described = read_metadata(document, allow_http=allow_http, for_document=True)
+    return msgspec.structs.replace(described, client_id=client_id)
 
 
 def registered_metadata(client: Client) -> Json:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final, Protocol
 
+import msgspec
+
 from podstead.core.caches import BoundedCache
 from podstead.core.errors import OutboundError, Overloaded, RemoteUnavailable, RequestRefused
 from podstead.core.media_types import JSON, JSON_LD
@@ -151,16 +153,15 @@ class ClientDirectory:
     async def register(self, sent: Json, *, network: str) -> RegisteredClient:
         """Register a client (RFC 7591), for a request from ``network``. If there are too many, the
         oldest unused registration is removed. Raises UnusableMetadata."""
-        metadata = client_metadata.read_metadata(sent, allow_http=self._allow_http)
+        described = client_metadata.read_metadata(sent, allow_http=self._allow_http)
         now_ms = self._records.now_ms()
         secret = None
-        if metadata.auth_method != "none":
+        if described.auth_method != "none":
             secret = self._records.randomness.token_hex(_SECRET_BYTES)
         registration_token = self._records.randomness.token_hex(_SECRET_BYTES)
-        client = client_metadata.client_of(
-            metadata,
+        client = msgspec.structs.replace(
+            described,
             client_id=self._records.randomness.token_hex(_ID_BYTES),
-            registered=True,
             secret_hash=None if secret is None else secret_key(secret),
             registration_token_hash=secret_key(registration_token),
             issued_s=now_ms // 1000,

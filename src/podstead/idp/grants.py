@@ -166,8 +166,7 @@ class Consents:
         if account_id is None:
             return None
         key = _key(account_id, client, redirect_uri)
-        stored = await self._records.read(records.CONSENTS, key)
-        return None if stored is None else stored.value
+        return await self._records.value(records.CONSENTS, key)
 
     async def changes(
         self, account_id: str, client: records.Client, redirect_uri: str, consent: records.Consent

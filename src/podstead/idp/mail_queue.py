@@ -111,22 +111,29 @@ class MailQueue:
         record = kind.put(_key(now_ms, mark), job, owner=owner, expires_ms=now_ms + kept_ms)
         return (record,)
 
+    async def to_person(
+        self, subject: MailSubject, account: Account, facts: Mapping[str, str]
+    ) -> Sequence[Record]:
+        """The records that add a message to the address that a person has confirmed, in their
+        language; none without one, or if too many wait."""
+        if account.confirmed_email is None:
+            return ()
+        return await self.joining(
+            subject,
+            account=account,
+            to=account.confirmed_email,
+            language=account.language,
+            facts=facts,
+        )
+
     async def new_browser(self, account: Account, source: RequestSource) -> None:
         """Queue a message about a sign-in by a browser that had not signed in before. If that
         fails, the person is signed in all the same."""
-        if account.email is None or not account.email_verified_s:
-            return
         facts = notice_facts(
             "", at_ms=self._records.now_ms(), address=source.address, user_agent=source.user_agent
         )
         with contextlib.suppress(ServerTrouble):
-            queued = await self.joining(
-                MailSubject.NEW_BROWSER,
-                account=account,
-                to=account.email,
-                language=account.language,
-                facts=facts,
-            )
+            queued = await self.to_person(MailSubject.NEW_BROWSER, account, facts)
             await self._records.try_commit(queued)
 
     async def due(self, *, limit: int) -> Sequence[Versioned[MailJob]]:

@@ -46,6 +46,11 @@ class Account(msgspec.Struct, frozen=True):
     mails_requests: bool = False
     """Whether the person wants a message when somebody asks for access."""
 
+    @property
+    def confirmed_email(self) -> str | None:
+        """The address, if the person has shown that they read its mail."""
+        return self.email if self.email_verified_s else None
+
 
 class AccountName(msgspec.Struct, frozen=True):
     """The account that a login name belongs to. The key is the e-mail address or the pod name,

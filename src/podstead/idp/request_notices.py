@@ -29,13 +29,6 @@ class AccessRequestMails:
             account = None if stored is None else stored.value
             if account is None or account.disabled or not account.mails_requests:
                 return
-            if account.email is None or not account.email_verified_s:
-                return
-            queued = await self._queue.joining(
-                MailSubject.ACCESS_REQUEST,
-                account=account,
-                to=account.email,
-                language=account.language,
-                facts={"by": by, "about": about, "link": self._link},
-            )
+            facts = {"by": by, "about": about, "link": self._link}
+            queued = await self._queue.to_person(MailSubject.ACCESS_REQUEST, account, facts)
             await self._records.try_commit(queued)

@@ -55,8 +55,6 @@ async def notice_records(
 ) -> Sequence[Record]:
     """The records that queue a message about an event to the address that the account has now, if
     the person has confirmed it."""
-    if account.email is None or not account.email_verified_s:
-        return ()
     facts = notice_facts(
         event.value,
         at_ms=records.now_ms(),
@@ -65,13 +63,7 @@ async def notice_records(
         by=source.by,
         about=subject,
     )
-    return await MailQueue(records).joining(
-        MailSubject.SECURITY_NOTICE,
-        account=account,
-        to=account.email,
-        language=account.language,
-        facts=facts,
-    )
+    return await MailQueue(records).to_person(MailSubject.SECURITY_NOTICE, account, facts)
 
 
 def first_event_record(

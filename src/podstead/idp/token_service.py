@@ -33,16 +33,14 @@ from podstead.idp.records import (
     GRANTS,
     REFRESH_TOKENS,
     REVOKED_TOKENS,
-    Account,
     Client,
     ClientCredential,
     Grant,
-    RefreshToken,
     RevokedToken,
     revoked,
 )
 from podstead.jose.tokens import CompactToken, InvalidJose, claim_text, read_token, verify_signature
-from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
+from podstead.storage.record_store import Changes, RecordStore, secret_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +86,8 @@ class TokenService:
 
     async def client(self, client_id: str) -> Client | None:
         """The client with this id, which may also be the id of client credentials."""
-        credential = await self._credential(client_id)
-        if credential is None:
-            return await self.clients.find(client_id)
-        return credential_client(credential.credential_id, credential.secret_hash)
+        credential = await self.records.value(CREDENTIALS, client_id)
+        return credential_client(credential) if credential else await self.clients.find(client_id)
 
     async def _facts(
         self, form: Parameters, presented: PresentedClient | None
@@ -107,44 +103,36 @@ class TokenService:
         named = refresh_token or code
         if named is not None:
             grant = await self.records.read(GRANTS, named.value.grant_id)
-            account_id = None if grant is None else grant.value.account_id
+            account_id = grant.value.account_id if grant else None
         client_id = None if presented is None else presented.client_id
         if client_id is None and refresh_token is not None:
             client_id = refresh_token.value.client_id
         if client_id is not None:
-            credential = await self._credential(client_id)
+            credential = await self.records.value(CREDENTIALS, client_id)
             if credential is None:
                 client = await self.clients.find(client_id)
             else:
-                client = credential_client(credential.credential_id, credential.secret_hash)
+                client = credential_client(credential)
                 account_id = account_id or credential.account_id
         if account_id is not None:
-            account = await self._account(account_id)
+            account = await self.records.value(ACCOUNTS, account_id)
         members = {}
         if self.extension is not None and account is not None and client is not None:
             web_id = account.web_id if credential is None else credential.web_id
             members = dict(await self.extension.token_members(web_id, client.client_id))
         return TokenRequestRecords(client, credential, code, refresh_token, grant, account, members)
 
-    async def _credential(self, client_id: str) -> ClientCredential | None:
-        stored = await self.records.read(CREDENTIALS, client_id)
-        return None if stored is None else stored.value
 
-    async def _account(self, account_id: str) -> Account | None:
-        stored = await self.records.read(ACCOUNTS, account_id)
-        return None if stored is None else stored.value
-
-
-def credential_client(credential_id: str, secret_hash: str) -> Client:
+def credential_client(credential: ClientCredential) -> Client:
     """The client that client credentials stand for (A-67)."""
     return Client(
-        client_id=credential_id,
+        client_id=credential.credential_id,
         redirect_uris=(),
         grant_types=("client_credentials",),
         auth_method="client_secret_basic",
         identity_algorithm="RS256",
         registered=True,
-        secret_hash=secret_hash,
+        secret_hash=credential.secret_hash,
     )
 
 
@@ -197,7 +185,7 @@ class TokenStatus:
             stated = {name: claims[name] for name in names if name in claims}
             members = await self._members(claim_text(claims, "webid"), client)
             return {"active": True, "token_type": kind, **stated, **members}
-        refresh = await self._refresh_token(text)
+        refresh = await self.records.read(REFRESH_TOKENS, secret_key(text))
         if refresh is None or refresh.value.client_id != client.client_id:
             return INACTIVE
         grant = await self._live_grant(refresh.value.grant_id)
@@ -227,9 +215,9 @@ class TokenStatus:
         if access is not None and access.claims.client_id == client.client_id:
             await self._revoke_access(access, now_ms)
             return
-        refresh = await self._refresh_token(text)
-        if refresh is not None and refresh.value.client_id == client.client_id:
-            await self.records.update(GRANTS, refresh.value.grant_id, revoked)
+        refresh = await self.records.value(REFRESH_TOKENS, secret_key(text))
+        if refresh is not None and refresh.client_id == client.client_id:
+            await self.records.update(GRANTS, refresh.grant_id, revoked)
 
     async def userinfo(self, text: str, issuer: str | None) -> dict[str, object] | None:
         """The claims about the person of a token that has just been verified (OpenID Connect Core
@@ -242,13 +230,13 @@ class TokenStatus:
         token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
         scopes = (claim_text(token.claims, "scope") or "").split()
         subject = claim_text(token.claims, "sub") or ""
-        account = await self.records.read(ACCOUNTS, subject)
+        account = await self.records.value(ACCOUNTS, subject)
         if account is None or "openid" not in scopes:
             return None
         stated: dict[str, object] = {"sub": subject}
         if "webid" in token.claims:
-            stated["webid"] = account.value.web_id
-        return stated | token_issuing.personal_claims(account.value, scopes)
+            stated["webid"] = account.web_id
+        return stated | token_issuing.personal_claims(account, scopes)
 
     async def identity_claims(self, text: str) -> CommonClaims | None:
         """The claims of a valid token of this provider whose audience is the userinfo endpoint;
@@ -298,14 +286,11 @@ class TokenStatus:
     def _is_for_userinfo(self, token: CompactToken) -> bool:
         return token.claims.get("aud") == token_issuing.userinfo_url(self.own.issuer)
 
-    async def _refresh_token(self, text: str) -> Versioned[RefreshToken] | None:
-        return await self.records.read(REFRESH_TOKENS, secret_key(text))
-
     async def _live_grant(self, grant_id: str) -> Grant | None:
-        stored = await self.records.read(GRANTS, grant_id)
-        if stored is None or stored.value.revoked:
+        grant = await self.records.value(GRANTS, grant_id)
+        if grant is None or grant.revoked:
             return None
-        account = await self.records.read(ACCOUNTS, stored.value.account_id)
-        if account is None or account.value.disabled:
+        account = await self.records.value(ACCOUNTS, grant.account_id)
+        if account is None or account.disabled:
             return None
-        return stored.value if stored.value.authenticated_s >= account.value.valid_after_s else None
+        return grant if grant.authenticated_s >= account.valid_after_s else None

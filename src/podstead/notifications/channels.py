@@ -211,8 +211,7 @@ class Channels:
 
     async def find(self, key: str) -> Channel | None:
         """The channel with this key, ``None`` if there is none or it has ended."""
-        stored = await self._records.read(CHANNELS, secret_key(key))
-        return None if stored is None else stored.value
+        return await self._records.value(CHANNELS, secret_key(key))
 
     async def note_use(self, key: str) -> None:
         """Record that a receiver has connected to a channel of the public, since unused channels

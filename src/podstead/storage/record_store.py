@@ -9,7 +9,7 @@ under the secret's SHA-256 (A-185). By a :class:`Lease`, one worker of all does 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -188,6 +188,21 @@ class RecordStore:
     async def read(self, kind: RecordKind[Value], key: str) -> Versioned[Value] | None:
         """The record, unless there is none or it has expired. Raises StorageError."""
         return await kind.read(self.store, key, now_ms=self.now_ms())
+
+    async def value(self, kind: RecordKind[Value], key: str) -> Value | None:
+        """The value of the record, unless there is none or it has expired. Raises StorageError."""
+        stored = await self.read(kind, key)
+        return None if stored is None else stored.value
+
+    async def each(
+        self, kind: RecordKind[Value], *, after: str = ""
+    ) -> AsyncIterator[Versioned[Value]]:
+        """All records of a kind in the order of their keys, after ``after``. Raises
+        StorageError."""
+        while page := await kind.page(self.store, after=after, now_ms=self.now_ms()):
+            for stored in page:
+                yield stored
+            after = page[-1].key
 
     async def of_owner(
         self, kind: RecordKind[Value], owner: str, *, limit: int = 1000

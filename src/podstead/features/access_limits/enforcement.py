@@ -318,15 +318,11 @@ class RenamedLimits(ContainerHook):
 async def move_limits(records: RecordStore, renamed: Callable[[str], str]) -> None:
     """Store the limits of all people under their WebIDs at another base URL. Raises StorageError,
     Contention."""
-    after = ""
-    while page := await LIMITS.page(records.store, after=after, now_ms=records.now_ms()):
-        for each in page:
-            web_id, owner = renamed(each.value.web_id), renamed(each.owner or "") or None
-            if (web_id, owner) == (each.value.web_id, each.owner):
-                continue
+    async for each in records.each(LIMITS):
+        web_id, owner = renamed(each.value.web_id), renamed(each.owner or "") or None
+        if (web_id, owner) != (each.value.web_id, each.owner):
             written = _moved(each, each.value, web_id, owner)
             await records.commit(written, [each.unchanged])
-        after = page[-1].key
 
 
 def _moved(

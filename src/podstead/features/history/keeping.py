@@ -156,12 +156,11 @@ class Retentions:
         mark = self._records.store.data_version()
         if mark is not None and mark == self._mark:
             return
-        chosen: dict[ResourcePath, Retention] = {}
-        after, now_ms = "", self._records.now_ms()
-        while page := await CHOICES.page(self._records.store, after=after, now_ms=now_ms):
-            chosen |= {ResourcePath(each.key): self.longest.limited(each.value) for each in page}
-            after = page[-1].key
-        self._chosen, self._mark = chosen, mark
+        self._chosen = {
+            ResourcePath(each.key): self.longest.limited(each.value)
+            async for each in self._records.each(CHOICES)
+        }
+        self._mark = mark
 
 
 class KnownCreation(msgspec.Struct, frozen=True, array_like=True):

@@ -299,7 +299,7 @@ class MailSender:
         if stored is None or stored.value.disabled:
             return None
         account = stored.value
-        if account.email is None or not account.email_verified_s:
+        if account.confirmed_email is None:
             return None
         key = f"password:{account.account_id}"
         if not await self._may_send(job, key, PASSWORD_LINKS_PER_HOUR, 3600):
@@ -307,7 +307,7 @@ class MailSender:
         secret, records = await self._links.beside_others(account)
         await self._records.commit(records)
         self._audit.note(AuditEvent.PASSWORD_LINK_SENT, account_id=account.account_id)
-        return account.email, compose.password_reset(
+        return account.confirmed_email, compose.password_reset(
             self._site,
             job.language,
             name=account.pod,
@@ -316,8 +316,8 @@ class MailSender:
         )
 
     async def _account(self, job: MailJob) -> Account | None:
-        stored = await self._records.read(ACCOUNTS, job.account_id)
-        return None if stored is None or stored.value.disabled else stored.value
+        account = await self._records.value(ACCOUNTS, job.account_id)
+        return None if account is None or account.disabled else account
 
     async def _may_send(self, job: MailJob, key: str, capacity: int, period_s: int) -> bool:
         """Whether one more message with this key may be sent; one that failed before may."""

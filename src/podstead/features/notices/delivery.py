@@ -231,7 +231,7 @@ class Boxes(Notifier):
         """The account of a pod, if its owner can be reached by mail. Raises StorageError."""
         stored = None if self.accounts is None else await self.accounts.find(root.strip("/"))
         account = None if stored is None else stored.value
-        if account is None or account.disabled or not account.email_verified_s:
+        if account is None or account.disabled or account.confirmed_email is None:
             return None
         return account
 
@@ -240,20 +240,15 @@ class Boxes(Notifier):
         texts = texts_in(account.language if account.language in LANGUAGES else ENGLISH)
         lines = [self._text(replace(each, name=_for_mail(each.name)), texts) for each in notices]
         named = [each for each in lines if each is not None]
-        if not named or account.email is None:
+        if not named:
             return ()
-        return await MailQueue(self.records).joining(
-            MailSubject.NOTICES,
-            account=account,
-            to=account.email,
-            language=account.language,
-            facts={
-                "lines": "\n".join(named[:MAX_LINES]),
-                "more": str(max(0, len(named) - MAX_LINES)),
-                "link": self.base_url + NOTICES,
-                "choice": self.base_url + CHOICE,
-            },
-        )
+        facts = {
+            "lines": "\n".join(named[:MAX_LINES]),
+            "more": str(max(0, len(named) - MAX_LINES)),
+            "link": self.base_url + NOTICES,
+            "choice": self.base_url + CHOICE,
+        }
+        return await MailQueue(self.records).to_person(MailSubject.NOTICES, account, facts)
 
     async def send_digests(self) -> None:
         """Queue the messages of the day that are due. The write that queues one removes what said

@@ -145,11 +145,9 @@ class ReadRecorder:
         mark = self.records.store.data_version()
         if mark is not None and mark == self._mark:
             return
-        watched: dict[ResourcePath, str] = {}
-        after, now_ms = "", self.records.now_ms()
-        while page := await LOGS.page(self.records.store, after=after, now_ms=now_ms):
-            watched |= {ResourcePath(each.key): each.value.log_id for each in page}
-            after = page[-1].key
+        watched = {
+            ResourcePath(each.key): each.value.log_id async for each in self.records.each(LOGS)
+        }
         self._mark = mark
         before, self.watched = set(self.watched.values()), watched
         for log_id in before - set(watched.values()):
@@ -160,7 +158,8 @@ class ReadRecorder:
         self._forgets_again = True
         if mark is not None:  # for the pages of folders
             key = self.records.randomness.token_hex(8)
-            await self.records.commit([SEEN.put(key, Batch(()), expires_ms=now_ms + 60_000)])
+            expires_ms = self.records.now_ms() + 60_000
+            await self.records.commit([SEEN.put(key, Batch(()), expires_ms=expires_ms)])
 
     async def store(self) -> None:
         """Store what was added up. Raises ServerTrouble; it is then stored later."""

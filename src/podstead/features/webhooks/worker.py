@@ -120,8 +120,8 @@ class Webhooks(channels.ChannelHandler):
         return (WEBHOOKS.drop(key),)
 
     async def given_up(self, key: str) -> str | None:
-        stored = await self._services.records.read(WEBHOOKS, key)
-        return None if stored is None else stored.value.given_up
+        stored = await self._services.records.value(WEBHOOKS, key)
+        return None if stored is None else stored.given_up
 
     async def failures(self) -> channels.DeliveryFailures:
         store, now_ms = self._services.store, self._services.clock.now_ms()
@@ -194,13 +194,8 @@ class Webhooks(channels.ChannelHandler):
 
     async def _wanted(self) -> set[str]:
         """The keys of the channels on which messages are to be sent."""
-        wanted: set[str] = set()
-        after, records = "", self._with.records
-        now_ms = records.now_ms()
-        while page := await WEBHOOKS.page(records.store, after=after, now_ms=now_ms):
-            wanted |= {stored.key for stored in page if stored.value.given_up is None}
-            after = page[-1].key
-        return wanted
+        found = self._with.records.each(WEBHOOKS)
+        return {stored.key async for stored in found if stored.value.given_up is None}
 
     async def _drop(self, keys: set[str]) -> None:
         tasks = [self._channels.pop(key) for key in keys]

@@ -13,7 +13,7 @@ from podstead.idp.account_creation import PodPlan, PodPlanner, renaming_account
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration.audit_log import Actions, Operator
 from podstead.idp.audit import AuditEvent
-from podstead.idp.records import EMAILS, LAST_SIGN_INS, Account, LastSignIn
+from podstead.idp.records import ACCOUNTS, EMAILS, LAST_SIGN_INS, Account, LastSignIn
 from podstead.storage.codes import StorageCodes
 from podstead.storage.pods import each_pod
 from podstead.storage.protocol import PodRegistry
@@ -139,7 +139,6 @@ class PodActions(Actions):
 
 
 PAGE_SIZE: Final = 50
-_BATCH: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,27 +202,18 @@ class Directory:
 
     async def _listed(self, pod: PodRecord) -> PodWithAccount:
         stored = await self.accounts.find(pod.name)
-        last = None
+        account = last = None
         if stored is not None:
-            last = await self.records.read(LAST_SIGN_INS, stored.value.account_id)
-        return PodWithAccount(
-            pod=pod,
-            account=None if stored is None else stored.value,
-            used_bytes=await self.records.store.used_bytes(pod.name),
-            last_sign_in=None if last is None else last.value,
-        )
+            account = stored.value
+            last = await self.records.value(LAST_SIGN_INS, account.account_id)
+        return PodWithAccount(pod, account, await self.records.store.used_bytes(pod.name), last)
 
     async def _accounts_by_email(self, wanted: str) -> frozenset[str]:
         """The folded names of the pods whose accounts have a matching address."""
         found: set[str] = set()
-        after = ""
-        while page := await EMAILS.page(
-            self.records.store, after=after, now_ms=self.records.now_ms(), limit=_BATCH
-        ):
-            for each in page:
-                if wanted in each.key:
-                    stored = await self.accounts.read(each.value.account_id)
-                    if stored is not None:
-                        found.add(stored.value.pod.casefold())
-            after = page[-1].key
+        async for each in self.records.each(EMAILS):
+            if wanted in each.key:
+                account = await self.records.value(ACCOUNTS, each.value.account_id)
+                if account is not None:
+                    found.add(account.pod.casefold())
         return frozenset(found)

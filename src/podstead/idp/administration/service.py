@@ -18,7 +18,7 @@ from podstead.idp.accounts import Accounts
 from podstead.idp.administration.audit_log import Actions, Operator, acting_as
 from podstead.idp.audit import OPERATOR, Audit, AuditEvent, EventKind
 from podstead.idp.codes import IdpCodes
-from podstead.idp.records import ONE_TIME_LINKS, Account, OneTimeLink
+from podstead.idp.records import ACCOUNTS, ONE_TIME_LINKS, Account, OneTimeLink
 from podstead.idp.security_events import event_records
 from podstead.idp.sessions import Sessions
 from podstead.storage import invitations
@@ -66,9 +66,8 @@ class OneTimeLinks:
     async def beside_others(self, account: Account) -> tuple[str, Sequence[Record]]:
         """As :meth:`for_account`, but earlier links remain valid: a stranger who asks for one
         cannot end those that the person has. A new password ends all of them."""
-        secret, record = self._link(
-            account.account_id, owner=account.account_id, valid_s=SIGN_IN_LINK_S
-        )
+        owner = account.account_id
+        secret, record = self._link(owner, owner=owner, valid_s=SIGN_IN_LINK_S)
         return secret, [record]
 
     async def for_first_operator(self) -> tuple[str, Sequence[Record]]:
@@ -89,12 +88,12 @@ class OneTimeLinks:
             raise LinkUsed
         return stored
 
-    def using_up(self, link: Versioned[OneTimeLink]) -> partial[FurtherRecords]:
+    def using_up(self, link: Versioned[OneTimeLink]) -> Callable[[Account], FurtherRecords]:
         """What joins the write that creates an account with a link."""
         joined = FurtherRecords(
             [ONE_TIME_LINKS.drop(link.key)], [link.unchanged], LinkUsedMeanwhile()
         )
-        return partial(_joined, joined)
+        return lambda _: joined
 
     async def _new(
         self, account_id: str | None, *, owner: str, valid_s: int
@@ -112,11 +111,6 @@ class OneTimeLinks:
         return secret, record
 
 
-def _joined(joined: FurtherRecords, _account: Account) -> FurtherRecords:
-    return joined
-
-
-_PAGE: Final = 1000
 Logging = Callable[..., Sequence[Record]]
 """The records that log an action, with further facts."""
 _CarryOut = Callable[[str, Logging], Awaitable[None]]
@@ -194,11 +188,8 @@ class Administration(Actions):
 
     async def each(self) -> AsyncIterator[Account]:
         """All accounts, by id."""
-        page = await self._accounts.page(limit=_PAGE)
-        while page:
-            for account in page:
-                yield account
-            page = await self._accounts.page(after=page[-1].account_id, limit=_PAGE)
+        async for stored in self._records.each(ACCOUNTS):
+            yield stored.value
 
     async def act(self, action: str, account_id: str, by: Operator | None = None) -> None:
         """Carry out the action with this name, which commands and the console share. Raises
