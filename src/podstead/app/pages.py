@@ -22,7 +22,7 @@ from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, 
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
-from podstead.web.account.application_names import ApplicationNames
+from podstead.web.account.actor_names import ActorNames
 from podstead.web.account.home import ActivityPage, HomePage, StorageNotes, StoragePage
 from podstead.web.account.profile import ProfilePage, Profiles
 from podstead.web.account.security_page import SecurityPage
@@ -174,12 +174,14 @@ class PodPages:
         )
 
     @cached_property
-    def application_names(self) -> ApplicationNames:
-        """What pages call applications."""
-        provider = self._services.provider_here
+    def actor_names(self) -> ActorNames:
+        """What pages call people and applications."""
+        provider, base_url = self._services.provider_here, self._services.base_url
+        names = SectionNames(self._sections)
         if provider is None:
-            return ApplicationNames(None, None)
-        return ApplicationNames(provider.connected_clients, provider.accounts.credentials)
+            return ActorNames(names, base_url, None, None)
+        credentials = provider.accounts.credentials
+        return ActorNames(names, base_url, provider.connected_clients, credentials)
 
     def _file_pages(self) -> tuple[object, ...]:
         """The pages about files and folders."""
@@ -330,7 +332,7 @@ class PodPages:
         """The pages about a person and their pod."""
         services, settings, site = self._services, self._services.settings, self.site
         provider = services.provider_here
-        activity, agent_names = self._activity, SectionNames(self._sections)
+        activity, agent_names = self._activity, self.actor_names.agents
         return (
             HomePage(
                 site,

@@ -18,8 +18,8 @@ from podstead.core.identifiers import (
 )
 from podstead.features.history.keeping import Choice
 from podstead.features.history.trash import DeletedItem, Trash, TrashCodes, kept_of
-from podstead.web.account.application_names import ApplicationNames
-from podstead.web.account.home import AgentNames, ChosenPod, agent_texts, chosen_pod
+from podstead.web.account.actor_names import ActorNames
+from podstead.web.account.home import ChosenPod, chosen_pod
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import PREFIX, files_url, shown_name
@@ -83,8 +83,7 @@ class TrashPage:
 
     site: Site
     trash: Trash
-    names: AgentNames
-    applications: ApplicationNames
+    names: ActorNames
 
     @route(TRASH, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -94,12 +93,8 @@ class TrashPage:
         retentions = self.trash.past.retentions
         name, order = page.query_text("name").strip(), page.query_text("order")
         listed = await self.trash.items(page.identity, None, pod.root, pod.root)
-        agents = [each.agent for each in listed.items]
-        who = await agent_texts(page, self.site, self.names, pod.root, agents)
-        application = await self.applications.of(page)
-        shown = [
-            _shown(each, pod, who(each.agent), application(each.client)) for each in listed.items
-        ]
+        named = await self.names.of(page, pod.root, [each.agent for each in listed.items])
+        shown = [_shown(each, pod, *named(each.agent, each.client)) for each in listed.items]
         found = [each for each in shown if name.casefold() in each.name.casefold()]
         found.sort(key=_key_of(order))
         return self.site.page(

@@ -17,8 +17,8 @@ from podstead.features.history.undo import (
     UndoableCreation,
 )
 from podstead.storage.former_states import DELETED
-from podstead.web.account.application_names import ApplicationNames
-from podstead.web.account.home import AgentNames, ChosenPod, agent_texts, chosen_pod
+from podstead.web.account.actor_names import ActorNames
+from podstead.web.account.home import ChosenPod, chosen_pod
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import PREFIX
 from podstead.web.pages.cookies import Notice, Tone, add_notices
@@ -55,8 +55,7 @@ class UndoPage:
 
     site: Site
     undo: Undo
-    names: AgentNames
-    applications: ApplicationNames
+    names: ActorNames
 
     @route(UNDO, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -68,16 +67,12 @@ class UndoPage:
         found: UndoableChanges | None = None
         if who and since:
             found = await self.undo.changes(page.identity, pod.root, _actor(who), _begin(since))
-        agents = [each.agent for each in actors]
-        text = await agent_texts(page, self.site, self.names, pod.root, agents)
-        application = await self.applications.of(page)
+        named = await self.names.of(page, pod.root, [each.agent for each in actors])
         return self.site.page(
             page,
             "history/undo.html",
             pod=pod,
-            actors=[
-                (_key(each), _title(text(each.agent), application(each.client))) for each in actors
-            ],
+            actors=[(_key(each), _title(*named(each.agent, each.client))) for each in actors],
             who=who,
             since=since,
             changes=None if found is None else [_shown(each, pod) for each in found.all],

@@ -17,8 +17,7 @@ from podstead.features.history.past import write_again
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.entity_tags import stored_tag
 from podstead.storage.open_body import whole_body
-from podstead.web.account.application_names import ApplicationNames
-from podstead.web.account.home import AgentNames, agent_texts
+from podstead.web.account.actor_names import ActorNames
 from podstead.web.files.content import as_raw
 from podstead.web.files.editing import ComparedLine, compared
 from podstead.web.files.text import MAX_TEXT_BYTES, decode_text
@@ -51,8 +50,7 @@ class VersionPages:
     site: Site
     versions: Versions
     documents: Documents
-    names: AgentNames
-    applications: ApplicationNames
+    names: ActorNames
 
     @route(VERSIONS + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -61,8 +59,7 @@ class VersionPages:
         found = await self.versions.of(page.identity, None, path)
         present = found[-1].metadata
         root = storage_root(path) or path
-        who = await agent_texts(page, self.site, self.names, root, [each.agent for each in found])
-        application = await self.applications.of(page)
+        named = await self.names.of(page, root, [each.agent for each in found])
         return self.site.page(
             page,
             "history/versions.html",
@@ -70,8 +67,9 @@ class VersionPages:
             name=shown_name(path),
             breadcrumb=breadcrumb(path),
             versions=[
-                (each, who(each.agent) if each.agent else "", application(each.client))
+                (each, who if each.agent else "", application)
                 for each in reversed(found)
+                for who, application in [named(each.agent, each.client)]
             ],
             tag=stored_tag(present),
             restore=VERSIONS + path,

@@ -36,7 +36,6 @@ from podstead.web.pages.texts import N_
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, Response, empty_response, json_content_response
 from podstead.web.routes import REST, Access, Route, is_reserved, plain_routes, rest_of_path, route
-from podstead.web.sharing.share_page import SectionNames
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
@@ -176,13 +175,12 @@ class HistoryInWorker(WorkerFeature):
     @cached_property
     def pages(self) -> Sequence[object]:  # type: ignore[override]
         services, site = self._services, self._services.pages.site
-        sections = [each.sharing_section for each in services.features if each.sharing_section]
-        names, applications = SectionNames(sections), services.pages.application_names
-        trash, versions = TrashPage(site, self._trash, names, applications), self._versions
-        undo = UndoPage(site, Undo(self._past, self._trash), names, applications)
+        names = services.pages.actor_names
+        trash = TrashPage(site, self._trash, names)
+        undo = UndoPage(site, Undo(self._past, self._trash), names)
         if self._retention.versions_ms == 0:
             return trash, undo
-        return trash, undo, VersionPages(site, versions, services.documents, names, applications)
+        return trash, undo, VersionPages(site, self._versions, services.documents, names)
 
     async def start(self) -> None:
         settings = self._services.settings

@@ -40,7 +40,7 @@ MAX_DEPTH: Final = 50
 _TYPE: Final = Iri(vocab.RDF_TYPE)
 _NEXT: Final = Iri(vocab.PIM + "next")
 _CONTENT: Final = (Iri(SIOC + "content"), Iri(DC + "content"))
-_SCHEMES: Final = {Form.MAIL: "mailto:", Form.TELEPHONE: "tel:"}
+SCHEMES: Final = {Form.MAIL: "mailto:", Form.TELEPHONE: "tel:"}
 _MOMENT: Final = re.compile(
     r"(\d{4})-?(\d{2})-?(\d{2})"
     r"(?:[T ](\d{2}):?(\d{2})(?::?\d{2}(?:\.\d{1,12})?)?)?"
@@ -212,7 +212,7 @@ def _stated(graph: Graph, statement: Triple, of: Field) -> Iterator[_Value]:
 
 
 def _text(term: Iri | Literal, of: Field) -> str:
-    scheme, text = _SCHEMES.get(of.form), term.value
+    scheme, text = SCHEMES.get(of.form), term.value
     if scheme is not None and text[: len(scheme)].lower() == scheme:
         return text[len(scheme) :]
     return text
@@ -324,7 +324,7 @@ def _term(typed: str, of: Field, old: Object | None) -> Iri | Literal:
     """A typed value as a term, in the form of the one that it replaces."""
     if of.form in (Form.MOMENT, Form.DAY):
         return _moment_term(typed, old)
-    scheme = _SCHEMES.get(of.form, "")
+    scheme = SCHEMES.get(of.form, "")
     if of.form is Form.TEXT or of.form is Form.LONG or isinstance(old, Literal):
         language = old.language if isinstance(old, Literal) else None
         has_scheme = isinstance(old, Literal) and old.value.lower().startswith(scheme)

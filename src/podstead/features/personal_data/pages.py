@@ -26,6 +26,7 @@ from podstead.features import WorkerFeature
 from podstead.features.personal_data.entries import (
     MAX_VALUE_CHARACTERS,
     MAX_VALUES,
+    SCHEMES,
     Moment,
     PersonalEntry,
     read_moment,
@@ -50,7 +51,7 @@ from podstead.storage.records import Metadata
 from podstead.wac.modes import Mode
 from podstead.web.codes import WebCodes
 from podstead.web.files.documents import DocumentOffer, DocumentOffers, ShownDocument
-from podstead.web.files.editing import MAIL_ADDRESS, TELEPHONE_NUMBER, WEB_ADDRESS, is_iri
+from podstead.web.files.editing import Mistyped, mail_address, telephone_number, web_address
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import PREFIX, files_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
@@ -304,7 +305,7 @@ class CollectionPages:
         links = Links(self.site.base_url, place.document)
         shown = []
         for text in place.entry.values[of.name]:
-            scheme = {Form.MAIL: "mailto:", Form.TELEPHONE: "tel:"}.get(of.form, "")
+            scheme = SCHEMES.get(of.form, "")
             link = links.of(scheme + text) if scheme or of.form is Form.LINK else None
             moment = read_moment(text) if of.form in (Form.MOMENT, Form.DAY) else None
             limit = 200 if row else MAX_VALUE_CHARACTERS
@@ -671,6 +672,13 @@ def _values_of(sent: FormSubmission, of: Field, text: str, known: set[str]) -> l
     return [each if each in known else _line(each, of) for each in lines if each]
 
 
+_CHECKS: Final = {
+    Form.MAIL: mail_address,
+    Form.TELEPHONE: telephone_number,
+    Form.LINK: web_address,
+}
+
+
 def _line(typed: str, of: Field) -> str:
     """One typed value as it is stored. Raises BadRequest."""
     if len(typed) > _MAX_LINE_CHARACTERS:
@@ -680,15 +688,10 @@ def _line(typed: str, of: Field) -> str:
         if moment is None or (of.form is Form.DAY and moment.time):
             raise BadRequest(_("This is not a day, or not a time."))
         return moment.text
-    if of.form is Form.MAIL and not (MAIL_ADDRESS.fullmatch(typed) and is_iri(f"mailto:{typed}")):
-        raise BadRequest(_("This is not an e-mail address."))
-    if of.form is Form.TELEPHONE:
-        if not TELEPHONE_NUMBER.fullmatch(typed):
-            raise BadRequest(_("This is not a telephone number."))
-        return "".join(each for each in typed if each not in "() .")
-    if of.form is Form.LINK and not (WEB_ADDRESS.fullmatch(typed) and is_iri(typed)):
-        raise BadRequest(_("This is not the address of a web page."))
-    return typed
+    try:
+        return _CHECKS[of.form](typed) if of.form in _CHECKS else typed
+    except Mistyped as mistyped:
+        raise BadRequest(str(mistyped)) from mistyped
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,6 @@ from podstead.features.read_log.codes import ReadLogCodes
 from podstead.features.read_log.recording import LOGS, ReadLog, ReadRecorder, Reads
 from podstead.resources.sharing.service import SharingState
 from podstead.wac.modes import Mode
-from podstead.web.account.home import AgentNames, agent_texts
 from podstead.web.browsers import json_response
 from podstead.web.pages.addresses import PREFIX, breadcrumb, files_url, share_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
@@ -37,7 +36,6 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
-from podstead.web.sharing.share_page import SectionNames
 
 logger = logging.getLogger("podstead.read_log")
 
@@ -59,8 +57,8 @@ class ShownReads:
     """A row of the page."""
 
     who: str
-    agent: str
     application: str
+    agent: str
     client: str
     name: str
     address: str
@@ -75,7 +73,6 @@ class ReadLogPage:
     site: Site
     services: Services
     recorder: ReadRecorder
-    names: AgentNames
     days: int
 
     @route(READ_LOG + REST, "GET")
@@ -88,8 +85,7 @@ class ReadLogPage:
         if not page.wants_page:
             return json_response(200, self._json(folder, stored, rows, index + 1 if more else None))
         agents, root = [each.agent for each in rows], storage_root(folder) or folder
-        who = await agent_texts(page, self.site, self.names, root, agents)
-        application = await self.services.pages.application_names.of(page)
+        named = await self.services.pages.actor_names.of(page, root, agents)
         return self.site.page(
             page,
             "read_log/page.html",
@@ -101,9 +97,8 @@ class ReadLogPage:
             since_ms=None if stored is None else stored.since_s * 1000,
             rows=[
                 ShownReads(
-                    who(each.agent or None),
+                    *named(each.agent or None, each.client),
                     each.agent,
-                    application(each.client),
                     each.client,
                     *_named(ResourcePath(each.path)),
                     each.count,
@@ -231,9 +226,7 @@ class ReadLogInWorker(WorkerFeature):
     @cached_property
     def pages(self) -> Sequence[object]:  # type: ignore[override]
         services = self._services
-        sections = [each.sharing_section for each in services.features if each.sharing_section]
-        names = SectionNames(sections)
-        return (ReadLogPage(services.pages.site, services, self._recorder, names, self._days),)
+        return (ReadLogPage(services.pages.site, services, self._recorder, self._days),)
 
     async def start(self) -> None:
         await self._recorder.look()

@@ -11,7 +11,7 @@ from typing import Final
 
 from podstead.app.services import Services
 from podstead.core.errors import AccessDenied, BadRequest, NotAuthenticated, NotFound
-from podstead.core.identifiers import ROOT, ResourcePath, is_container, parent_container
+from podstead.core.identifiers import ROOT, ResourcePath, parent_container
 from podstead.features import WorkerFeature
 from podstead.features.starred.stars import MAX_STARRED, STARS, Stars
 from podstead.resources.service import ResourceService
@@ -133,8 +133,5 @@ class StarPages:
         return self.site.page(
             page,
             "starred/starred.html",
-            starred=[
-                (files_url(each), shown_name(each), is_container(each))
-                for each in await self.starred.newest(page, limit=MAX_STARRED)
-            ],
+            starred=await self.starred.rows(page, limit=MAX_STARRED),
         )

@@ -4,10 +4,9 @@ what happened in it, and what takes the space.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlencode
@@ -27,12 +26,12 @@ from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, Po
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
 from podstead.wac.modes import Mode
+from podstead.web.account.actor_names import AgentNames, agent_text
 from podstead.web.codes import WebCodes
 from podstead.web.files.starred import StarredResources
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import ACTIVITY, files_url, is_for_apps, shown_name
 from podstead.web.pages.notifier import Notifier
-from podstead.web.pages.people import short_name
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -184,40 +183,6 @@ def _folder_bar(root: ResourcePath, path: ResourcePath, share: UsedSpace) -> Bar
 
 def _by_size(bars: Iterable[Bar]) -> list[Bar]:
     return sorted(bars, key=lambda each: (-each.size_bytes, each.name))
-
-
-class AgentNames(Protocol):
-    """Finds the names of agents that are no persons, such as sharing links."""
-
-    async def __call__(self, pod: ResourcePath, agents: Iterable[str | None]) -> Mapping[str, str]:
-        """The names of those that belong to a pod, by IRI, also of former ones. Raises
-        StorageError."""
-
-
-def agent_text(
-    iri: str | None, *, viewer: Identity | None, base_url: str, names: Mapping[str, str]
-) -> str:
-    """“You”, one of ``names``, or :func:`short_name`."""
-    if iri is None:
-        return _("Somebody who was not signed in")
-    if iri in names:
-        return names[iri]
-    if viewer is not None and iri in viewer.names():
-        return _("You")
-    return short_name(iri, base_url)
-
-
-async def agent_texts(
-    page: PageRequest,
-    site: Site,
-    names: AgentNames,
-    pod: ResourcePath,
-    agents: Iterable[str | None],
-) -> Callable[[str | None], str]:
-    """:func:`agent_text` of each of the agents, for the viewer of a page about a pod. Raises
-    StorageError."""
-    found = await names(pod, agents)
-    return partial(agent_text, viewer=page.identity, base_url=site.base_url, names=found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -501,10 +466,7 @@ class HomePage:
             news=await self.notifier.newest_unread(person, limit=SHOWN_NEWS),
             pods=pods,
             recent=recent[:RECENT_FILES],
-            starred=[
-                (files_url(each), shown_name(each), each.endswith("/"))
-                for each in await self.starred.newest(page, limit=SHOWN_STARRED)
-            ],
+            starred=await self.starred.rows(page, limit=SHOWN_STARRED),
             shared=[
                 {
                     "name": shown_name(each.resource),

@@ -81,6 +81,39 @@ def is_iri(text: str) -> bool:
     return True
 
 
+class Mistyped(ValueError):
+    """What was typed is not what it should be; ``str()`` is a sentence for the person."""
+
+
+def mail_address(typed: str) -> str:
+    """An address that can stand in linked data. Raises Mistyped."""
+    if not (MAIL_ADDRESS.fullmatch(typed) and is_iri(f"mailto:{typed}")):
+        raise Mistyped(_("This is not an e-mail address."))
+    return typed
+
+
+def telephone_number(typed: str) -> str:
+    """A number without what only makes it easier to read. Raises Mistyped."""
+    if not TELEPHONE_NUMBER.fullmatch(typed):
+        raise Mistyped(_("This is not a telephone number."))
+    return re.sub(r"[() .]", "", typed)
+
+
+def web_address(typed: str) -> str:
+    """The address of a page that can stand in linked data. Raises Mistyped."""
+    if not (WEB_ADDRESS.fullmatch(typed) and is_iri(typed)):
+        raise Mistyped(_("This is not the address of a web page."))
+    return typed
+
+
+def _checked(sent: FormSubmission, field: str, check: Callable[[str], str]) -> str:
+    """Raises _Mistake."""
+    try:
+        return check(sent.text(field).strip())
+    except Mistyped as mistyped:
+        raise _Mistake(field, str(mistyped)) from mistyped
+
+
 def _nothing(_sent: FormSubmission, _url: str) -> bytes:
     return b""
 
@@ -91,22 +124,16 @@ def _contact(sent: FormSubmission, url: str) -> bytes:
         (contact, Iri(vocab.RDF_TYPE), Iri(vocab.VCARD + "Individual")),
         (contact, Iri(vocab.VCARD + "fn"), Literal(sent.text("name").strip())),
     ]
-    mail, telephone = sent.text("email").strip(), sent.text("telephone").strip()
     note = sent.text("note").strip()
-    if mail and not (MAIL_ADDRESS.fullmatch(mail) and is_iri(f"mailto:{mail}")):
-        raise _Mistake("email", _("This is not an e-mail address."))
-    if telephone and not TELEPHONE_NUMBER.fullmatch(telephone):
-        raise _Mistake("telephone", _("This is not a telephone number."))
-    numbers = re.sub(r"[() .]", "", telephone)
-    for value, name in (
-        (f"mailto:{mail}" if mail else "", "hasEmail"),
-        (f"tel:{numbers}" if numbers else "", "hasTelephone"),
+    for field, check, scheme, name in (
+        ("email", mail_address, "mailto:", "hasEmail"),
+        ("telephone", telephone_number, "tel:", "hasTelephone"),
     ):
-        if value:
+        if sent.text(field).strip():
             node = BlankNode(name)
             triples += [
                 (contact, Iri(vocab.VCARD + name), node),
-                (node, Iri(vocab.VCARD + "value"), Iri(value)),
+                (node, Iri(vocab.VCARD + "value"), Iri(scheme + _checked(sent, field, check))),
             ]
     if note:
         triples.append((contact, Iri(vocab.VCARD + "note"), Literal(note)))
@@ -114,9 +141,7 @@ def _contact(sent: FormSubmission, url: str) -> bytes:
 
 
 def _bookmark(sent: FormSubmission, url: str) -> bytes:
-    address = sent.text("address").strip()
-    if not (WEB_ADDRESS.fullmatch(address) and is_iri(address)):
-        raise _Mistake("address", _("This is not the address of a web page."))
+    address = _checked(sent, "address", web_address)
     bookmark = Iri(f"{url}#this")
     return _turtle(
         [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from podstead.core.identifiers import ResourcePath
+from podstead.core.identifiers import ResourcePath, is_container
+from podstead.web.pages.addresses import files_url, shown_name
 from podstead.web.pages.request import PageRequest
 
 
@@ -22,3 +23,10 @@ class StarredResources:
         """What the person has starred last and may read. Raises ServerTrouble."""
         del page, limit
         return ()
+
+    async def rows(self, page: PageRequest, *, limit: int) -> Sequence[tuple[str, str, bool]]:
+        """The same as lists show it: the address, the name, and whether it is a folder."""
+        return [
+            (files_url(each), shown_name(each), is_container(each))
+            for each in await self.newest(page, limit=limit)
+        ]
