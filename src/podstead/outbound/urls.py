@@ -215,7 +215,7 @@ def parse_origin(text: str) -> Origin:
     return target.origin
 
 
-def origin_of(url: str) -> Origin:
+def origin_of_url(url: str) -> Origin:
     """The origin of a URL, whatever follows it. Raises as :func:`parse_origin`."""
     scheme, _, rest = url.partition("://")
     return parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")

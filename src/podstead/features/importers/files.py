@@ -20,7 +20,7 @@ from podstead.features.importers.values import FoundResource, LeftOut
 from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import opened_guard
-from podstead.outbound.urls import UrlRules, origin_of
+from podstead.outbound.urls import UrlRules, origin_of_url
 from podstead.resources.importing.values import ImportedResource, ImportReport
 
 
@@ -103,7 +103,7 @@ async def webdav_folder(
     """The files of a folder on a WebDAV server. Raises BadRequest for a URL that is not one."""
     try:
         # The operator chose the server, which may be in a private network or on this machine.
-        rules = UrlRules(private_origins=frozenset({origin_of(url)}), loopback_allowed=True)
+        rules = UrlRules(private_origins=frozenset({origin_of_url(url)}), loopback_allowed=True)
         rules.admit(url)
     except Refused as refused:
         raise BadRequest(f"'{url}' is not the URL of a folder on a WebDAV server.") from refused

@@ -25,7 +25,7 @@ from podstead.features.watch.subscribing import RemoteChannel, SubscriptionClien
 from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import opened_guard
-from podstead.outbound.urls import Target, UrlRules, is_loopback_host, origin_of
+from podstead.outbound.urls import Target, UrlRules, is_loopback_host, origin_of_url
 from podstead.rdf.jsonld_contexts import ContextSource
 
 FIRST_WAIT_S: Final = 1.0
@@ -218,7 +218,7 @@ def _admitted(url: str) -> tuple[Target, UrlRules]:
     """The parsed URL, and the rules for requests while it is watched."""
     try:
         # The user of the command chose the server, which may be in a private network.
-        rules = UrlRules(private_origins=frozenset({origin_of(url)}))
+        rules = UrlRules(private_origins=frozenset({origin_of_url(url)}))
         target = rules.admit(url)
     except Refused as refused:
         raise _no_address(url) from refused

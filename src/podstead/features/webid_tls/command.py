@@ -162,10 +162,10 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
     from podstead.outbound.fetch import trusted_certificates
     from podstead.outbound.guard import opened_guard
     from podstead.outbound.requests import OutgoingRequest, submit
-    from podstead.outbound.urls import UrlRules, origin_of
+    from podstead.outbound.urls import UrlRules, origin_of_url
 
     # The user of the command chose the server, which may be in a private network.
-    rules = UrlRules(private_origins=frozenset({origin_of(new_key.document)}))
+    rules = UrlRules(private_origins=frozenset({origin_of_url(new_key.document)}))
     submission = OutgoingRequest(
         "PATCH",
         new_key.document,
