@@ -47,6 +47,7 @@ ADDRESSES = {
     "sparql": ["/.sparql/query/{pod}/"],
     "starred": ["/.pages/starred"],
     "uploads": ["/.uploads/"],
+    "web_push": ["/.pages/push"],
     "webhooks": ["/.notifications/WebhookChannel2023/", "/.notifications/sender"],
 }
 """Addresses that only the feature answers."""

@@ -13,8 +13,9 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
-from playwright.sync_api import Browser, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Playwright, expect, sync_playwright
 
 _OPTIONS = [
     "--no-sandbox",
@@ -41,6 +42,23 @@ def running_chromium() -> Iterator[Browser]:
         yield browser
         for context in browser.contexts:
             context.close()
+
+
+@contextmanager
+def with_notifications(browser: Browser, folder: Path, origin: str) -> Iterator[BrowserContext]:
+    """A whole browser with a profile in a folder, in which a site may show notifications: no other
+    context can."""
+    context = browser.browser_type.launch_persistent_context(
+        folder,
+        executable_path=shutil.which("chromium"),
+        args=["--headless=new", *_OPTIONS],
+        viewport={"width": 360, "height": 740},
+    )
+    try:
+        context.grant_permissions(["notifications"], origin=origin)
+        yield context
+    finally:
+        context.close()
 
 
 class _Chromium:

@@ -9,7 +9,7 @@ from podstead.app.adapters.audit import LogAudit, NamingRecordStore
 from podstead.app.adapters.passwords import Argon2Passwords
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
-from podstead.features import features
+from podstead.features import ended_with_sessions, features
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration.service import Administration
 from podstead.idp.audit import Audit
@@ -97,5 +97,6 @@ def build_accounts(
             accounts=accounts,
             audit=audit,
             resets=[reset for each in features() for reset in each.account_resets()],
+            ended_with=ended_with_sessions(),
         ),
     )

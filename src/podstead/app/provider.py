@@ -14,7 +14,7 @@ from podstead.app.adapters.own_resources import AccountProfiles, ClientDocumentR
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.registration import terms_hash
 from podstead.app.provider_pages import ProviderPages
-from podstead.features import features
+from podstead.features import ended_with_sessions, features
 from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.audit import AuditEvent
 from podstead.idp.authorizations import Authorizations
@@ -70,7 +70,7 @@ class Provider:
 
     @cached_property
     def sessions(self) -> Sessions:
-        return Sessions(self.records)
+        return Sessions(self.records, ended_with_sessions())
 
     @cached_property
     def people(self) -> PeopleByAccount:

@@ -90,7 +90,7 @@ class _ProviderRequests:
     async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> ProviderResponse:
         if self.own is not None and self.own.holds(url):
             return await self.own.ask(url, content, headers)
-        response = await self.others.ask(url, content, headers)
+        response = await self.others.ask(url, content, headers, Purpose.PROVIDER)
         return ProviderResponse(response.status, response.content, response.fields)
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.resources.planning import ContainerHook, WriteHook
     from podstead.storage.layout import RootLayout
     from podstead.storage.protocol import Store
-    from podstead.storage.record_store import RecordStore
+    from podstead.storage.record_store import RecordKind, RecordStore
     from podstead.storage.records import Record, TokenRecord
     from podstead.storage.schema import Schema
     from podstead.wac.gate import AccessRestriction
@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.files.documents import ContentPreviews, DocumentOffers
     from podstead.web.files.search import SearchResults
     from podstead.web.files.starred import StarredResources
-    from podstead.web.pages.notifier import Notifier
+    from podstead.web.pages.notifier import NoticeChannel, Notifier
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.request import ClientCertificates
     from podstead.web.resource_responses import DocumentLink
@@ -88,6 +88,7 @@ SHIPPED: Final = (
     "starred",
     "uploads",
     "watch",
+    "web_push",
     "webhooks",
     "webid_tls",
     "nostr",
@@ -259,6 +260,13 @@ class WorkerFeature:
     """Takes what people are told, such as that something was shared with them; there can be
     one."""
 
+    notice_channel: NoticeChannel | None = None
+    """A further way in which people get what the notifier keeps."""
+
+    service_worker_scripts: Sequence[str] = ()
+    """Names of scripts that the service worker of the pages runs besides its own, where there is
+    one. They share its global scope."""
+
     security_sections: Sequence[SecuritySection] = ()
     """Sections of the page about security."""
 
@@ -366,6 +374,11 @@ class Feature:
         """What accounts can have to sign in with besides the password."""
         return ()
 
+    def ended_with_sessions(self) -> Sequence[RecordKind[Any]]:
+        """Kinds of records, whose owners are roots of pods, that are removed when all browsers of
+        the pod's account are signed out."""
+        return ()
+
     def client_certificate_setting(self, settings: Settings) -> str | None:
         """The name of the setting for which the server requests certificates from TLS clients;
         ``None`` if it does not request any for this feature."""
@@ -466,6 +479,11 @@ def client_certificate_setting(settings: Settings) -> str | None:
     does."""
     found = (each.client_certificate_setting(settings) for each in features())
     return next((each for each in found if each is not None), None)
+
+
+def ended_with_sessions() -> Sequence[RecordKind[Any]]:
+    """Those of all features."""
+    return [kind for each in features() for kind in each.ended_with_sessions()]
 
 
 def folders() -> Sequence[DataFolder]:

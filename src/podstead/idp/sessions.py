@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -77,8 +77,10 @@ class NewSession:
 class Sessions:
     """Begins, finds and ends sessions."""
 
-    def __init__(self, records: RecordStore) -> None:
+    def __init__(self, records: RecordStore, ended_with: Sequence[RecordKind[Any]] = ()) -> None:
+        """``ended_with`` are kinds of records of pods that end with all sessions."""
         self._records = records
+        self._ended_with = ended_with
 
     async def begin(
         self,
@@ -179,7 +181,11 @@ class Sessions:
     async def end_all(self, account: Account, joined: Sequence[Record] = ()) -> None:
         """Sign every browser of an account out; the ``joined`` records are part of the write."""
         listed = await self._records.of_owner(SESSIONS, account.account_id)
-        await self._records.commit([*(SESSIONS.drop(each.key) for each in listed), *joined])
+        ended = [SESSIONS.drop(each.key) for each in listed]
+        for kind in self._ended_with:
+            others = await self._records.of_owner(kind, f"/{account.pod}/")
+            ended += [kind.drop(each.key) for each in others]
+        await self._records.commit([*ended, *joined])
 
     # --- parts --------------------------------------------------------------------------------
 

@@ -27,6 +27,8 @@ class Purpose(Enum):
     """The document that a client identifier leads to (Solid-OIDC section 5.1)."""
     WEBHOOK = "webhook"
     """Notifications, which are sent and not fetched."""
+    PUSH = "push"
+    """Notices for browsers, which are sent to push services (RFC 8030)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from podstead.outbound.urls import Origin
 
 # Content is sent to other servers with POST. No redirect is followed. Of the response to a
 # notification only the status is used and no body is read, so nobody can use this server to explore
-# the network around it (A-187). The response of a provider is read within a limit, and shown to
-# nobody.
+# the network around it (A-187). The response of a provider or a push service is read within a
+# limit, and shown to nobody.
 
 MAX_RESPONSE_BYTES = 64 * 1024
 """The largest response that is read."""
@@ -77,9 +77,12 @@ class Poster:
             within.append(ConcurrencyLimit((client, purpose), limits.max_concurrent_per_requester))
         return [*within, ConcurrencyLimit(purpose, limits.max_concurrent)]
 
-    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> PostReply:
-        """Send the content to a provider and return the response. Raises FetchFailed."""
-        async with self._sending(url, content, headers, Purpose.PROVIDER) as response:
+    async def ask(
+        self, url: str, content: bytes, headers: Mapping[str, str], purpose: Purpose
+    ) -> PostReply:
+        """Send the content to a provider or a push service and return the response. Raises
+        FetchFailed."""
+        async with self._sending(url, content, headers, purpose) as response:
             body = await _content(response)
             fields = {name.lower(): value for name, value in response.headers.items()}
             return PostReply(response.status, body, fields)

@@ -117,10 +117,13 @@ class ForeignDocuments:
         OutboundError."""
         return await self._outbound().poster.post(url, content, headers)
 
-    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> PostReply:
-        """Send the content to a provider and return the response. Raises OutboundError."""
+    async def ask(
+        self, url: str, content: bytes, headers: Mapping[str, str], purpose: Purpose
+    ) -> PostReply:
+        """Send the content to a provider or a push service and return the response. Raises
+        OutboundError."""
         with self._blocked.noting(url):
-            return await self._outbound().poster.ask(url, content, headers)
+            return await self._outbound().poster.ask(url, content, headers, purpose)
 
     def outcomes(self) -> Mapping[tuple[Purpose, str], int]:
         """How many requests had which outcome (``podstead.outbound.fetch``)."""

@@ -54,7 +54,10 @@ class InstallableInWorker(WorkerFeature):
 
     @cached_property
     def routes(self) -> Sequence[Route]:  # type: ignore[override]
-        return plain_routes(InstallableEndpoint(self._services.pages.site.renderer.server_name))
+        services = self._services
+        scripts = [each for feature in services.features for each in feature.service_worker_scripts]
+        name = services.pages.site.renderer.server_name
+        return plain_routes(InstallableEndpoint(name, scripts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +82,13 @@ class OfflinePages:
 
 @dataclass(frozen=True, slots=True)
 class InstallableEndpoint:
-    """Serves the manifest (Web Application Manifest) and the service worker to anyone."""
+    """Serves the manifest (Web Application Manifest) and the service worker to anyone.
+
+    ``scripts`` are those of other features that the service worker runs.
+    """
 
     server_name: str
+    scripts: Sequence[str] = ()
 
     @route(MANIFEST, "GET", "HEAD", sharing=CorsPolicy.NOBODY)
     async def manifest(self, request: Request, _identity: Identity | None) -> Response:
@@ -122,7 +129,7 @@ class InstallableEndpoint:
     async def worker(self, request: Request, _identity: Identity | None) -> Response:
         """At this address, since a service worker serves the pages below its own folder."""
         return content_response(
-            load_assets()["service-worker.js"],
+            b"\n".join(load_assets()[each] for each in ("service-worker.js", *self.scripts)),
             "text/javascript; charset=utf-8",
             method=request.method,
             headers=_CHECK_AGAIN,

@@ -33,9 +33,11 @@ from podstead.web.pages.addresses import PREFIX
 from podstead.web.pages.notifier import (
     MAX_NAME_CHARACTERS,
     PERSON_NOTICE_KINDS,
+    NoticeChannel,
     Notifier,
     PersonNotice,
     ShownPersonNotice,
+    pod_of_notices,
 )
 from podstead.web.pages.request import Person
 from podstead.web.pages.texts import ENGLISH, LANGUAGES, Texts, current_texts, texts_in
@@ -76,13 +78,15 @@ def next_digest_ms(now_ms: int) -> int:
 class Boxes(Notifier):
     """The boxes of all people (:class:`Notifier`).
 
-    ``accounts`` are those that get messages, ``None`` if none are delivered.
+    ``accounts`` are those that get messages, ``None`` if none are delivered. ``channels`` are
+    further ways to people.
     """
 
     records: RecordStore
     web_ids: LocalWebIds
     base_url: str
     accounts: Accounts | None
+    channels: Sequence[NoticeChannel] = ()
 
     address = NOTICES
 
@@ -150,10 +154,29 @@ class Boxes(Notifier):
                     told = replace(new, is_mailed=True)
                 else:
                     messages.append(_digest(root, new.at_ms))
+            messages += await self._for_channels(root, box, new)
             put = BOXES.put(root, with_notice(box, told), owner=root)
             return Changes(None, [put, *messages], preconditions)
 
         await self.records.transact(compute)
+
+    async def _for_channels(
+        self, root: ResourcePath, box: Box, new: KeptNotice
+    ) -> Sequence[Record]:
+        """What queues a notice for further ways to the person, who is not told twice of what they
+        have not read."""
+        known = box.find(new.about)
+        if known is not None and not known.is_read:
+            return ()
+
+        def say(language: str) -> str:
+            return self._text(replace(new, name=_for_mail(new.name)), texts_in(language)) or ""
+
+        return [
+            record
+            for each in self.channels
+            for record in await each.joining(root, new.notice_id, say)
+        ]
 
     async def _may(self, key: str, per_day: int) -> bool:
         return await self.records.take(key, capacity=per_day, period_s=_DAY_S) is None
@@ -165,9 +188,7 @@ class Boxes(Notifier):
 
     def root(self, person: Person) -> ResourcePath | None:
         """The pod whose box is the person's: that of the WebID, or else the first one."""
-        path = self.web_ids.path_of(person.web_id) if self.web_ids.holds(person.web_id) else None
-        own = None if path is None else storage_root(path)
-        return own if own in person.pods else next(iter(person.pods), None)
+        return pod_of_notices(person, self.web_ids)
 
     async def box(self, person: Person) -> Box:
         """The box of a person. Raises StorageError."""

@@ -56,6 +56,9 @@ class NoticesPage:
             has_mail=has_mail,
             modes=[(each.value, _(text), each is box.mail) for each, text in _MODES.items()],
             security=SECURITY,
+            channels=[]
+            if root is None
+            else [(each.template, await each.facts(page, root)) for each in self.boxes.channels],
         )
 
     @route(NOTICES, "POST")

@@ -98,7 +98,10 @@ class NoticesInWorker(WorkerFeature):
         accounts = None
         if services.provider is not None and services.settings.reaches_people:
             accounts = services.provider.accounts.accounts
-        return Boxes(services.records, services.local_web_ids, services.base_url, accounts)
+        channels = [each.notice_channel for each in services.features if each.notice_channel]
+        return Boxes(
+            services.records, services.local_web_ids, services.base_url, accounts, channels
+        )
 
     @cached_property
     def pages(self) -> Sequence[object]:  # type: ignore[override]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from podstead.core.errors import BadRequest, Conflict, NotFound
 from podstead.idp.account_creation import FurtherRecords
@@ -22,7 +22,7 @@ from podstead.idp.records import ACCOUNTS, ONE_TIME_LINKS, Account, OneTimeLink
 from podstead.idp.security_events import event_records
 from podstead.idp.sessions import Sessions
 from podstead.storage import invitations
-from podstead.storage.record_store import RecordStore, Versioned, secret_key
+from podstead.storage.record_store import RecordKind, RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
 
 # Links that let a person in once, to replace a lost password or create the first operator.
@@ -160,11 +160,13 @@ class Administration(Actions):
         accounts: Accounts,
         audit: Audit,
         resets: Sequence[AccountReset] = (),
+        ended_with: Sequence[RecordKind[Any]] = (),
     ) -> None:
+        """``ended_with`` are kinds of records of pods that end with all sessions."""
         super().__init__(records, audit)
         self.resets = resets
         self._accounts = accounts
-        self._sessions = Sessions(records)
+        self._sessions = Sessions(records, ended_with)
         self._links = OneTimeLinks(records)
         self._actions: Mapping[str, tuple[EventKind, _CarryOut]] = {
             "disable": (AuditEvent.ACCOUNT_DISABLED, self._disable),

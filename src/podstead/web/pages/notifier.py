@@ -6,11 +6,14 @@ A feature takes what they are told, keeps it and delivers it. Without one, nothi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.web.pages.request import Person
+from podstead.authn.web_ids import LocalWebIds
+from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.storage.records import Record
+from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.texts import N_
 
 MAX_NAME_CHARACTERS: Final = 120
@@ -83,6 +86,33 @@ class ShownPersonNotice:
     address: str
     at_ms: int
     is_unread: bool
+
+
+class NoticeChannel:
+    """A further way in which people get their notices, such as by the browsers of their phones. The
+    notifier asks each for its part."""
+
+    template: str
+    """The template of its section on the page of notices, which gets what ``facts`` returns."""
+
+    async def facts(self, page: PageRequest, root: ResourcePath) -> Mapping[str, object]:
+        """What the section shows to the owner of the pod. Raises ServerTrouble."""
+        raise NotImplementedError
+
+    async def joining(
+        self, root: ResourcePath, notice_id: str, say: Callable[[str], str]
+    ) -> Sequence[Record]:
+        """The records that queue a new notice for the owner of a pod; they join the write that
+        keeps it. ``say`` gives its text in a language, as messages outside of the pages may have
+        it. Raises ServerTrouble."""
+        raise NotImplementedError
+
+
+def pod_of_notices(person: Person, web_ids: LocalWebIds) -> ResourcePath | None:
+    """The pod of the person whose owner is told things: that of the WebID, or else the first."""
+    path = web_ids.path_of(person.web_id) if web_ids.holds(person.web_id) else None
+    own = None if path is None else storage_root(path)
+    return own if own in person.pods else next(iter(person.pods), None)
 
 
 class Notifier:

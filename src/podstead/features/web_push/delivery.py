@@ -1,0 +1,227 @@
+"""Sends what waits for browsers to their push services (RFC 8030), one worker at a time.
+
+Strangers choose the push services: whoever has a pod can name any address. So all requests go
+through the guard of outgoing requests, a person never has more than a few in progress, and what is
+not accepted is tried again less and less often, for a day at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from podstead.app.adapters.foreign import ForeignDocuments
+from podstead.core.conditional import parse_http_date
+from podstead.core.errors import OutboundError, ServerTrouble
+from podstead.core.request_context import set_requester
+from podstead.features.web_push.devices import (
+    DEVICES,
+    KEPT_S,
+    PUSHES,
+    Device,
+    Push,
+    ServerKey,
+    from_base64url,
+    push_due_ms,
+    push_key,
+    to_base64url,
+)
+from podstead.outbound.foreign_documents import Purpose
+from podstead.storage.record_store import Lease, RecordStore, Versioned
+
+if TYPE_CHECKING:
+    from podstead.idp.accounts import Accounts
+    from podstead.outbound.requests import PostReply
+
+logger = logging.getLogger("podstead.notices")
+
+LOOK_S: Final = 2
+"""How often a worker looks for messages, if anything has been written."""
+AGAIN_S: Final = 60
+"""How long a worker waits after an error."""
+WAITS_S: Final = (30, 300, 1800, 7200)
+"""The waits before the second attempt, the third, and so on. The last one is repeated."""
+AT_ONCE: Final = 4
+"""How many messages to one person are sent at the same time."""
+TOKEN_S: Final = 12 * 3600
+"""How long a token is valid, at most 24 hours (RFC 8292 section 2)."""
+_GONE: Final = (404, 410)
+_BATCH: Final = 50
+
+
+@dataclass(slots=True)
+class PushSender:
+    """Sends what waits. ``accounts`` are those of the provider, ``name`` is that of the server for
+    people, and ``address`` the page that a notice opens."""
+
+    records: RecordStore
+    outgoing: ForeignDocuments
+    key: ServerKey
+    accounts: Accounts | None
+    base_url: str
+    name: str
+    address: str
+
+    async def run(self) -> None:
+        """Runs forever, also after errors; to be run in its own task."""
+        lease = Lease("web-push", self.records)
+        seen: int | None = None
+        next_ms: int | None = 0
+        try:
+            while True:
+                wait_s = LOOK_S
+                try:
+                    mark = self.records.store.data_version()
+                    is_due = next_ms is not None and next_ms <= self.records.now_ms()
+                    if mark is None or mark != seen or is_due:
+                        next_ms = await self.send_due(lease)
+                        seen = mark
+                except Exception:
+                    logger.exception("Notices could not be sent to browsers; it is tried again")
+                    wait_s = AGAIN_S
+                await asyncio.sleep(wait_s)
+        finally:
+            with contextlib.suppress(ServerTrouble):
+                await lease.release()
+
+    async def send_due(self, lease: Lease) -> int | None:
+        """Send what is due, if no other worker does; when to look again, ``None`` if nothing waits.
+        Raises StorageError, Overloaded."""
+        while True:
+            now_ms = self.records.now_ms()
+            page = await PUSHES.page(self.records.store, now_ms=now_ms, limit=_BATCH)
+            due = _fairly([each for each in page if push_due_ms(each) <= now_ms])
+            if not due:
+                return push_due_ms(page[0]) if page else None
+            if not await lease.hold():
+                return now_ms + AGAIN_S * 1000
+            await asyncio.gather(*(self._send(each) for each in due))
+
+    async def _send(self, stored: Versioned[Push]) -> None:
+        root, push, now_ms = stored.owner or "", stored.value, self.records.now_ms()
+        device = await self.records.read(DEVICES, f"{push.device}.{root}")
+        if device is None or not await self._may_get(device, root):
+            await self.records.commit([PUSHES.drop(stored.key)])
+        elif device.value.paused_until_ms > now_ms:
+            await self._later(stored, device.value.paused_until_ms)
+        else:
+            set_requester(f"notices of {root}")
+            await self._take(stored, device, await self._post(device.value, push))
+
+    async def _may_get(self, device: Versioned[Device], root: str) -> bool:
+        """Whether the account is enabled, and the browser was added since all sessions ended; if it
+        was not, it is removed."""
+        stored = None if self.accounts is None else await self.accounts.find(root.strip("/"))
+        if stored is None:
+            return True
+        if device.value.since_ms < stored.value.valid_after_s * 1000:
+            await self.records.commit([DEVICES.drop(device.key)])
+            return False
+        return not stored.value.disabled
+
+    async def _post(self, device: Device, push: Push) -> PostReply | None:
+        """The response of the push service, ``None`` without one."""
+        try:
+            origin = await self.outgoing.origin_of(device.endpoint)
+            fields = {
+                "Authorization": await self._credentials(origin),
+                "Content-Encoding": "aes128gcm",
+                "Content-Type": "application/octet-stream",
+                "TTL": str(KEPT_S),
+                "Topic": push.notice_id,
+                "Urgency": "normal",
+            }
+            return await self.outgoing.ask(
+                device.endpoint, self._content(device, push), fields, Purpose.PUSH
+            )
+        except OutboundError as error:
+            logger.info("A notice could not be sent to a browser: %s", error)
+            return None
+
+    async def _credentials(self, origin: str) -> str:
+        pair = await self.key.pair()
+        claims = {
+            "aud": origin,
+            "exp": self.records.now_s() + TOKEN_S,
+            "sub": f"{self.base_url}/",
+        }
+        token = pair.sign(claims, media_type="JWT")
+        return f"vapid t={token}, k={to_base64url(await self.key.public())}"
+
+    def _content(self, device: Device, push: Push) -> bytes:
+        # Loads the ciphers.
+        from podstead.features.web_push import encryption
+
+        said = {
+            "title": self.name,
+            "text": push.text,
+            "id": push.notice_id,
+            "address": self.address,
+        }
+        return encryption.encrypted(
+            json.dumps(said, ensure_ascii=False).encode(),
+            key=from_base64url(device.key),
+            secret=from_base64url(device.secret),
+            sender=encryption.new_sender(),
+            salt=bytes.fromhex(self.records.randomness.token_hex(encryption.SALT_BYTES)),
+        )
+
+    async def _take(
+        self, stored: Versioned[Push], device: Versioned[Device], reply: PostReply | None
+    ) -> None:
+        """Record what became of a message."""
+        now_ms = self.records.now_ms()
+        wait_s = WAITS_S[min(stored.value.attempts, len(WAITS_S) - 1)]
+        if reply is not None and reply.status in _GONE:
+            await self.records.commit([PUSHES.drop(stored.key), DEVICES.drop(device.key)])
+        elif reply is None or reply.status >= 500 or reply.status == 429:
+            asked_s = 0 if reply is None else _retry_after_s(reply, now_ms)
+            if asked_s:
+                until_ms = now_ms + min(asked_s, KEPT_S) * 1000
+                await self.records.update(
+                    DEVICES, device.key, lambda each: replace(each, paused_until_ms=until_ms)
+                )
+            await self._later(stored, now_ms + max(wait_s, asked_s) * 1000)
+        else:
+            if reply.status >= 300:
+                logger.warning("A push service refused a notice with status %d", reply.status)
+            await self.records.commit([PUSHES.drop(stored.key)])
+
+    async def _later(self, stored: Versioned[Push], at_ms: int) -> None:
+        """Postpone a message. If its pod was deleted meanwhile, so was the message."""
+        again = replace(stored.value, attempts=stored.value.attempts + 1)
+        records = [PUSHES.drop(stored.key)]
+        if stored.expires_ms is None or at_ms < stored.expires_ms:
+            key = push_key(at_ms, again, stored.owner or "")
+            put = PUSHES.put(key, again, owner=stored.owner, expires_ms=stored.expires_ms)
+            await self.records.try_commit([*records, put], [stored.unchanged])
+        else:
+            await self.records.commit(records)
+
+
+def _fairly(due: Sequence[Versioned[Push]]) -> Sequence[Versioned[Push]]:
+    """Those to send now: of each person only some."""
+    counts: Counter[str | None] = Counter()
+    found = []
+    for each in due:
+        counts[each.owner] += 1
+        if counts[each.owner] <= AT_ONCE:
+            found.append(each)
+    return found
+
+
+def _retry_after_s(reply: PostReply, now_ms: int) -> int:
+    """How long the push service asks to wait; 0 if it does not say (RFC 9110 section 10.2.3)."""
+    stated = reply.fields.get("retry-after", "").strip()
+    if stated.isascii() and stated.isdigit() and len(stated) < 10:
+        return int(stated)
+    at_s = parse_http_date(stated)
+    return 0 if at_s is None else max(0, at_s - now_ms // 1000)

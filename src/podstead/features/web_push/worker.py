@@ -1,0 +1,190 @@
+"""What the feature does in one worker."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from podstead.app.adapters.foreign import ForeignDocuments
+from podstead.authn.web_ids import LocalWebIds
+from podstead.core.errors import BadRequest, NotFound, OutboundError
+from podstead.core.identifiers import ResourcePath
+from podstead.features import WorkerFeature
+from podstead.features.web_push.delivery import PushSender
+from podstead.features.web_push.devices import (
+    MAX_ENDPOINT_CHARACTERS,
+    Device,
+    Devices,
+    ServerKey,
+    from_base64url,
+    to_base64url,
+)
+from podstead.web.browsers import json_response
+from podstead.web.codes import WebCodes
+from podstead.web.pages.addresses import PREFIX
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.notifier import Notifier, pod_of_notices
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_, texts_in
+from podstead.web.response import Response
+from podstead.web.routes import route
+
+if TYPE_CHECKING:
+    from podstead.app.services import Services
+
+PUSH: Final = f"{PREFIX}/push"
+TESTS_PER_HOUR: Final = 10
+_TEST: Final = N_("Notices arrive here.")
+_ID_BYTES: Final = 8
+
+add_notices(
+    Tone.DONE,
+    push_on=N_("This browser shows notices."),
+    push_off=N_("The browser no longer shows notices."),
+    push_tried=N_("A notice is on its way. It can take a moment."),
+)
+add_notices(
+    Tone.PROBLEM,
+    push_tried_often=N_("You have tried this often in the last hour. Wait a little."),
+)
+
+
+class WebPushInWorker(WorkerFeature):
+    """Sends notices to browsers."""
+
+    service_worker_scripts = ("web-push-worker.js",)
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._task: asyncio.Task[None] | None = None
+
+    @cached_property
+    def notice_channel(self) -> Devices:  # type: ignore[override]
+        return Devices(self._services.records)
+
+    @cached_property
+    def _key(self) -> ServerKey:
+        return ServerKey(self._services.records)
+
+    @cached_property
+    def sender(self) -> PushSender:
+        """What sends the messages that wait."""
+        services = self._services
+        return PushSender(
+            services.records,
+            services.foreign,
+            self._key,
+            services.provider.accounts.accounts if services.provider else None,
+            services.base_url,
+            services.pages.site.server_name,
+            services.notifier.address,
+        )
+
+    @cached_property
+    def pages(self) -> Sequence[object]:  # type: ignore[override]
+        services = self._services
+        page = PushPages(
+            services.pages.site,
+            self.notice_channel,
+            self._key,
+            services.foreign,
+            services.local_web_ids,
+            services.notifier,
+        )
+        return (page,)
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self.sender.run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+
+@dataclass(frozen=True, slots=True)
+class PushPages:
+    """``/.pages/push``: adds a browser, removes one, and sends a notice to try it out."""
+
+    site: Site
+    devices: Devices
+    key: ServerKey
+    outgoing: ForeignDocuments
+    web_ids: LocalWebIds
+    notifier: Notifier
+
+    @route(f"{PUSH}/key", "POST", is_page=False)
+    async def get_key(self, page: PageRequest) -> Response:
+        """The public key for a subscription, made if there is none. Raises NotAuthenticated,
+        WrongFormToken, NotFound, ServerTrouble."""
+        await page.form()
+        self._root(page)
+        return json_response(200, {"key": to_base64url(await self.key.public())})
+
+    @route(PUSH, "POST", is_page=False)
+    async def add(self, page: PageRequest) -> Response:
+        """Add the browser that sends this, with the members of its subscription. Raises
+        NotAuthenticated, WrongFormToken, NotFound, BadRequest, ServerTrouble."""
+        sent = await page.form()
+        device = Device(
+            endpoint=sent.text("endpoint"),
+            key=sent.text("p256dh"),
+            secret=sent.text("auth"),
+            since_ms=self.devices.records.now_ms(),
+            language=page.texts.language,
+            user_agent=page.user_agent,
+        )
+        if not (_is_valid(device) and await self._may_send_to(device.endpoint)):
+            raise BadRequest("This is not a subscription that this server can send to")
+        await self.devices.add(self._root(page), device)
+        return json_response(204, None, self.site.cookies.set_notice(Notice("push-on")))
+
+    @route(f"{PUSH}/remove", "POST")
+    async def remove(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, WrongFormToken, NotFound, ServerTrouble."""
+        sent = await page.form()
+        await self.devices.remove(self._root(page), sent.text("device"))
+        return self.site.see_other(self.notifier.address, Notice("push-off"))
+
+    @route(f"{PUSH}/try", "POST")
+    async def try_out(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, WrongFormToken, NotFound, ServerTrouble."""
+        await page.form()
+        root, records = self._root(page), self.devices.records
+        if await records.take(f"push-try:{root}", capacity=TESTS_PER_HOUR, period_s=3600):
+            return self.site.see_other(self.notifier.address, Notice("push-tried-often"))
+        mark = records.randomness.token_hex(_ID_BYTES)
+        queued = await self.devices.joining(root, mark, lambda each: texts_in(each).get(_TEST))
+        await records.commit(queued)
+        return self.site.see_other(self.notifier.address, Notice("push-tried"))
+
+    def _root(self, page: PageRequest) -> ResourcePath:
+        root = pod_of_notices(page.signed_in(), self.web_ids)
+        if root is None:
+            raise NotFound(WebCodes.NO_POD)
+        return root
+
+    async def _may_send_to(self, endpoint: str) -> bool:
+        try:
+            await self.outgoing.check_receiver(endpoint)
+        except OutboundError:
+            return False
+        return len(endpoint) <= MAX_ENDPOINT_CHARACTERS
+
+
+def _is_valid(device: Device) -> bool:
+    from podstead.features.web_push.encryption import SECRET_BYTES, is_key  # loads the ciphers
+
+    try:
+        return (
+            is_key(from_base64url(device.key))
+            and len(from_base64url(device.secret)) == SECRET_BYTES
+        )
+    except ValueError:
+        return False
