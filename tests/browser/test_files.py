@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.storage.engine_suite.engine import commit, put, write
 from tests.support.browser_people import (
@@ -27,8 +27,8 @@ from tests.support.engine import new_store
 from tests.support.server import ServerProcess, server_fixture
 
 MANY = 10_000
-PER_PAGE = 200
-MAX_PAGE_BYTES = 250_000
+PER_PAGE = 100
+MAX_PAGE_BYTES = 150_000
 DEADLINE_MS = 30_000
 CARD = """
 @prefix foaf: <http://xmlns.com/foaf/0.1/>. @prefix vcard: <http://www.w3.org/2006/vcard/ns#>.
@@ -211,21 +211,56 @@ def test_every_page_is_accessible_fits_and_breaks_no_policy(
 
 
 @AT_BOTH_WIDTHS
-def test_ten_thousand_rows_come_as_the_list_is_scrolled(page: Page, pod: Pod) -> None:
-    folder = f"/.pages/files{pod.root}many/"
+@pytest.mark.parametrize("view", ["", "grid"])
+def test_ten_thousand_rows_are_there_to_scroll_and_few_in_the_page(
+    page: Page, pod: Pod, view: str
+) -> None:
+    folder = f"/.pages/files{pod.root}many/" + (f"?view={view}" if view else "")
     with page.expect_response(lambda each: each.url.endswith(folder)) as first:
         opened(page, pod, folder)
     assert len(first.value.body()) < MAX_PAGE_BYTES
     expect(page.locator("#count")).to_have_text("10,000 items")
-    assert boxes(page) == PER_PAGE
-    for count in (2 * PER_PAGE, 3 * PER_PAGE):
-        page.locator("#members .more").scroll_into_view_if_needed()
-        expect(page.locator("#members input[type=checkbox]")).to_have_count(count)
-    names = page.locator("#members .title").all_text_contents()
-    assert names == [f"file {number}.txt" for number in range(3 * PER_PAGE)]
-    page.goto(f"{page.url}?from={MANY - 50}")
-    assert boxes(page) == 50
-    assert page.locator("#members .more").count() == 0
+    expect(page.locator("#members .blank").first).to_be_attached()
+    for place, number in ((1, MANY - 1), (0.5, MANY // 2), (0, 0)):
+        page.evaluate("at => scrollTo(0, at * document.documentElement.scrollHeight)", place)
+        near = [number + each for each in (-12, 0, 12) if 0 <= number + each < MANY]
+        for each in near:
+            expect(many(page, each)).to_have_count(1)
+    shown = page.locator("#members [data-name]")
+    numbers = shown.evaluate_all(
+        """rows => rows.map(row => [row.ariaPosInSet ?? row.ariaRowIndex - 1,
+        row.dataset.name, row.getBoundingClientRect().top])"""
+    )
+    assert PER_PAGE <= len(numbers) < MANY // 10
+    assert [name for _, name, _ in numbers] == [f"file {int(at) - 1}.txt" for at, *_ in numbers]
+    assert [top for *_, top in numbers] == sorted(top for *_, top in numbers)
+
+
+@AT_BOTH_WIDTHS
+def test_what_is_selected_far_away_goes_along(page: Page, pod: Pod) -> None:
+    opened(page, pod, f"/.pages/files{pod.root}many/")
+    expect(page.locator("#members .blank").first).to_be_attached()
+    page.get_by_label("Select file 0.txt", exact=True).check()
+    many(page, 1).get_by_role("link").focus()
+    page.keyboard.press("End")
+    expect(many(page, MANY - 1).get_by_role("link")).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(many(page, MANY - 2).get_by_role("link")).to_be_focused()
+    page.get_by_label(f"Select file {MANY - 3}.txt").check()
+    expect(page.locator("#selected")).to_have_text("2 selected")
+    expect(many(page, 0)).to_have_count(0)
+    page.locator("#selection").get_by_role("button", name="Copy").click()
+    page.wait_for_url(f"**/.pages/copy{pod.root}many/")
+    for number in (0, MANY - 3):
+        expect(page.get_by_text(f"file {number}.txt", exact=True)).to_be_visible()
+    page.go_back()
+    many(page, MANY - 1).get_by_role("link").focus()
+    page.keyboard.press("Home")
+    expect(many(page, 0).get_by_role("link")).to_be_focused()
+
+
+def many(page: Page, number: int) -> Locator:
+    return page.locator(f'[data-name="file {number}.txt"]')
 
 
 @AT_BOTH_WIDTHS
@@ -355,7 +390,7 @@ def test_a_long_list_is_read_filtered_and_selected_from(
     if not window.scripts:
         page.get_by_role("link", name="Show more").click()
         page.get_by_role("link", name="Show more").click()
-        expect(page.get_by_text("file 449.txt")).to_be_visible()
+        expect(page.get_by_text("file 249.txt")).to_be_visible()
     page.get_by_label("Filter by name").fill("file 444")
     page.get_by_label("Filter by name").press("Enter")
     expect(page.locator("#count")).to_have_text("11 items")

@@ -92,7 +92,7 @@ def _key(page: PageRequest) -> _Key:
 
 _MAX_DATED: Final = 5_000
 """Of how many photos of a folder it is looked up when they were taken."""
-ROWS: Final = 200
+ROWS: Final = 100
 """How many members a page has; the next ones follow when it is scrolled."""
 _MAX_FILTER_CHARACTERS: Final = 200
 _VIEWS: Final = frozenset({"grid", "photos"})
@@ -226,6 +226,7 @@ class ContainerPage:
             first_folders=first_folders,
             used_by_apps=0 if more else len(used_by_apps),
             total=len(sorted_members),
+            page_rows=ROWS,
             is_complete=members.is_complete,
             columns=_columns(shown),
             storage=None

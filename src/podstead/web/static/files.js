@@ -1,6 +1,8 @@
-// The pages about containers and documents: more rows on scroll, filter, selection, live changes.
+// The page about a container: filter, selection, keys, live changes.
 
 import { showLocalTimes } from "./pods.js";
+
+const MAX_SELECTED = 1000;
 
 /** The list of a container, which works without this script, too. */
 export class MemberList {
@@ -10,57 +12,52 @@ export class MemberList {
     this.selection = /** @type {HTMLFormElement} */ (document.getElementById("selection"));
     /** @type {HTMLInputElement | null} */
     this.last = null;
-    this.loading = false;
     this.request = 0;
+    /** Names of rows that are selected and not loaded. @type {Set<string>} */
+    this.waiting = new Set();
+    /** @type {import("./parts.js").Parts | null} */
+    this.parts = null;
+    /** @type {typeof import("./parts.js").Parts | null} */
+    this.Parts = null;
     /** The name of the row that gets the focus as soon as it is in the list. */
     this.goal = "";
   }
 
   start() {
-    this.watchEnd();
+    void this.startParts();
     this.startFilter();
     this.startSelection();
-    this.startLive();
-    void this.startPlace();
-  }
-
-  /** @returns {HTMLInputElement[]} */
-  boxes() {
-    return [...this.element.querySelectorAll("input[name=name]")].map(
-      (box) => /** @type {HTMLInputElement} */ (box),
-    );
-  }
-
-  // --- more rows -----------------------------------------------------------------------------
-
-  watchEnd() {
-    const observer = new IntersectionObserver(
-      (entries) => {
-        if (entries.some((entry) => entry.isIntersecting)) this.loadMore(observer);
-      },
-      { rootMargin: "1200px" },
-    );
-    const end = this.element.querySelector(".more");
-    if (end) observer.observe(end);
-  }
-
-  /** @param {IntersectionObserver} observer */
-  async loadMore(observer) {
-    const end = this.element.querySelector(".more");
-    const link = end?.querySelector("a");
-    if (!end || !link || this.loading) return;
-    this.loading = true;
-    observer.disconnect();
-    try {
-      const rows = await fetchRows(new URL(link.href), this.isGrid());
-      end.replaceWith(...rows);
-      showLocalTimes(rows);
-    } catch {
-      return; // the link stays, for another try
-    } finally {
-      this.loading = false;
+    watch(this.element.dataset.events, () => this.refresh());
+    for (const type of ["scroll", "resize"]) {
+      addEventListener(type, () => this.parts?.plan(type === "resize"), { passive: true });
     }
-    this.watchEnd();
+    addEventListener("pagehide", () => {
+      history.replaceState({ heights: this.parts?.heights(), top: scrollY }, "");
+    });
+  }
+
+  /** The rows that are loaded. @returns {HTMLElement[]} */
+  rows() {
+    return this.parts?.rows() ?? [...this.element.querySelectorAll("[data-name]")].map(
+      (row) => /** @type {HTMLElement} */ (row),
+    );
+  }
+
+  boxes() {
+    return this.rows().map((row) => /** @type {HTMLInputElement} */ (row.querySelector("input[name=name]")));
+  }
+
+  /** A list that is longer than what the page has of it. Whoever comes back finds the place. */
+  async startParts() {
+    const more = this.element.querySelector(".more a");
+    if (!(more instanceof HTMLAnchorElement)) return;
+    const { Parts } = await import("./parts.js");
+    this.Parts = Parts;
+    if (this.parts || !more.isConnected) return;
+    const { heights, top } = /** @type {{ heights?: number[], top?: number }} */ (history.state ?? {});
+    this.parts = new Parts(this, more, heights);
+    if (heights) scrollTo({ top, behavior: "instant" });
+    this.parts.plan();
   }
 
   isGrid() {
@@ -81,7 +78,7 @@ export class MemberList {
         if (input.value) url.searchParams.set("filter", input.value);
         else url.searchParams.delete("filter");
         history.replaceState(null, "", url);
-        this.refresh();
+        this.refresh(false);
       }, 150);
     });
     document.addEventListener("keydown", (event) => {
@@ -92,8 +89,11 @@ export class MemberList {
     });
   }
 
-  /** Show the list as it is now; what is selected, focused and scrolled to stays. */
-  async refresh() {
+  /**
+   * Show the list as it is now; what is selected, focused and scrolled to stays.
+   * @param {boolean} [isSame] whether it is not filtered otherwise
+   */
+  async refresh(isSame = true) {
     const isTyped = () => this.element.querySelector("[data-typing]") !== null;
     if (isTyped()) return; // comes back afterwards
     const request = ++this.request;
@@ -101,16 +101,21 @@ export class MemberList {
     if (!response.ok || request !== this.request) return;
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = page.getElementById("members");
-    if (!fresh || isTyped()) return;
-    const chosen = new Set(this.boxes().filter((box) => box.checked).map((box) => box.value));
+    const next = fresh?.querySelector(".more a");
+    const loaded = isSame && next instanceof HTMLAnchorElement ? await this.parts?.loadShown(next.href) : undefined;
+    if (!fresh || isTyped() || request !== this.request) return;
+    for (const box of this.boxes()) if (box.checked) this.waiting.add(box.value);
     const focused = document.activeElement?.closest("[data-name]")?.getAttribute("data-name");
+    const heights = isSame ? this.parts?.heights() : undefined;
     this.element.replaceChildren(...fresh.childNodes);
+    this.parts = this.Parts && next instanceof HTMLAnchorElement ? new this.Parts(this, next, heights, loaded) : null;
     const count = document.getElementById("count");
     const freshCount = page.getElementById("count");
     if (count && freshCount && count.textContent !== freshCount.textContent) {
       count.textContent = freshCount.textContent;
     }
-    for (const box of this.boxes()) box.checked = chosen.has(box.value);
+    this.chooseAgain(this.rows());
+    if (!this.parts || !isSame) this.waiting.clear();
     const goal = this.goal ? this.row(this.goal)?.querySelector("a") : null;
     if (goal) {
       this.goal = "";
@@ -118,7 +123,8 @@ export class MemberList {
     } else if (focused) this.row(focused)?.querySelector("a")?.focus({ preventScroll: true });
     showLocalTimes();
     this.showCount();
-    this.watchEnd();
+    if (this.parts) this.parts.plan();
+    else void this.startParts();
   }
 
   /**
@@ -139,7 +145,12 @@ export class MemberList {
     clear?.removeAttribute("hidden");
     const rename = this.selection.querySelector("[data-rename]");
     rename?.addEventListener("click", () => this.rename(/** @type {HTMLElement} */ (rename)));
-    clear?.addEventListener("click", () => this.choose(() => false));
+    clear?.addEventListener("click", () => this.clear());
+    // What is selected and not in the list just now goes along.
+    this.selection.addEventListener("formdata", ({ formData }) => {
+      const away = this.boxes().filter((box) => box.checked && !box.isConnected).map((box) => box.value);
+      for (const name of [...away, ...this.waiting]) formData.append("name", name);
+    });
     this.showCount();
   }
 
@@ -156,66 +167,108 @@ export class MemberList {
     this.showCount();
   }
 
-  /** Arrow keys move between rows, Space selects, Ctrl+A selects all, Escape nothing. @param {KeyboardEvent} event */
+  /** Arrow keys, Home and End move between rows, Space selects, Ctrl+A selects all, Escape nothing. @param {KeyboardEvent} event */
   pressed(event) {
-    const row = /** @type {HTMLElement} */ (event.target).closest("[data-name]");
+    const row = /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.target).closest("[data-name]"));
+    const isText = event.target instanceof HTMLInputElement && event.target.type === "text";
     if (event.key === "a" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
-      this.choose(() => true);
+      void this.chooseAll();
     } else if (event.key === "Escape") {
-      this.choose(() => false);
-    } else if (row && this.step(event.key) && !event.altKey) {
-      const next = this.next(row, this.step(event.key));
-      const isBox = event.target instanceof HTMLInputElement;
-      const goal = next?.querySelector(isBox ? "input[name=name]" : "a");
-      if (goal instanceof HTMLElement) {
-        event.preventDefault();
-        goal.focus();
-        if (event.shiftKey && next) {
-          for (const each of [row, next]) {
-            const box = each.querySelector("input[name=name]");
-            if (box instanceof HTMLInputElement) box.checked = true;
-          }
-          this.showCount();
-        }
-      }
+      this.clear();
+    } else if (row && !event.altKey && !isText) {
+      const last = (this.parts?.count ?? this.rows().length) - 1;
+      const index = this.indexOf(row);
+      const step = this.step(event.key);
+      const goal = event.key === "Home" ? 0 : event.key === "End" ? last : step ? index + step : -1;
+      if (goal < 0 || goal > last) return;
+      event.preventDefault();
+      void this.go(row, goal, event.target instanceof HTMLInputElement, event.shiftKey && step !== 0);
     }
+  }
+
+  /**
+   * Give another row the focus.
+   * @param {HTMLElement} row
+   * @param {number} index
+   * @param {boolean} isBox whether its box gets it
+   * @param {boolean} selects whether both rows are selected
+   */
+  async go(row, index, isBox, selects) {
+    const next = await this.at(index);
+    const goal = next?.querySelector(isBox ? "input[name=name]" : "a");
+    if (goal instanceof HTMLElement) goal.focus();
+    if (!next || !selects) return;
+    for (const each of [row, next]) {
+      /** @type {HTMLInputElement} */ (each.querySelector("input[name=name]")).checked = true;
+    }
+    this.showCount();
   }
 
   /** How many rows further a key leads; 0 for other keys. @param {string} key */
   step(key) {
-    const isGrid = this.isGrid();
-    if (isGrid && key.startsWith("Arrow")) {
-      const tiles = [...this.element.querySelectorAll("li.tile")];
-      const top = /** @type {HTMLElement | undefined} */ (tiles[0])?.offsetTop;
-      const below = tiles.findIndex((tile) => /** @type {HTMLElement} */ (tile).offsetTop !== top);
-      const columns = below < 0 ? tiles.length : below;
-      return { ArrowDown: columns, ArrowUp: -columns, ArrowRight: 1, ArrowLeft: -1 }[key] ?? 0;
-    }
-    return { ArrowDown: 1, ArrowUp: -1 }[key] ?? 0;
+    const columns = this.columns();
+    /** @type {Record<string, number>} */
+    const steps = { ArrowDown: columns, ArrowUp: -columns };
+    if (this.isGrid()) Object.assign(steps, { ArrowRight: 1, ArrowLeft: -1 });
+    return steps[key] ?? 0;
+  }
+
+  columns() {
+    const grid = this.element.querySelector("ul.tiles");
+    return grid ? getComputedStyle(grid).gridTemplateColumns.split(" ").length : 1;
+  }
+
+  /** @param {HTMLElement} row */
+  indexOf(row) {
+    return this.parts ? this.parts.indexOf(row) : this.rows().indexOf(row);
+  }
+
+  /**
+   * The row at an index, which is loaded if need be.
+   * @param {number} index
+   * @returns {Promise<HTMLElement | undefined>}
+   */
+  async at(index) {
+    return this.parts ? this.parts.at(index) : this.rows()[index];
   }
 
   /**
    * The row so many rows further, if there is one.
-   * @param {Element} row
+   * @param {HTMLElement} row
    * @param {number} step
-   * @returns {HTMLElement | undefined}
    */
   next(row, step) {
-    const rows = /** @type {HTMLElement[]} */ ([...this.element.querySelectorAll("[data-name]")]);
-    return rows[rows.indexOf(/** @type {HTMLElement} */ (row)) + step];
+    return this.at(this.indexOf(row) + step);
   }
 
-  /** @param {(box: HTMLInputElement) => boolean} chosen */
-  choose(chosen) {
-    for (const box of this.boxes()) box.checked = chosen(box);
+  /** Select as much as pages take at once. */
+  async chooseAll() {
+    await this.parts?.loadFirst(MAX_SELECTED);
+    for (const box of this.boxes().slice(0, MAX_SELECTED)) box.checked = true;
     this.showCount();
   }
 
+  clear() {
+    this.waiting.clear();
+    for (const box of this.boxes()) box.checked = false;
+    this.showCount();
+  }
+
+  /** Select rows again that were selected before the list was new. @param {HTMLElement[]} rows */
+  chooseAgain(rows) {
+    if (!this.waiting.size) return;
+    for (const row of rows) {
+      const box = /** @type {HTMLInputElement} */ (row.querySelector("input[name=name]"));
+      if (this.waiting.delete(box.value)) box.checked = true;
+    }
+  }
+
   showCount() {
-    const count = this.boxes().filter((box) => box.checked).length;
+    const count = this.boxes().filter((box) => box.checked).length + this.waiting.size;
     const output = document.getElementById("selected");
     if (output) output.textContent = (output.dataset.text ?? "").replace("{number}", String(count));
+    this.selection.classList.toggle("shown", count > 0);
     const rename = this.selection.querySelector("[data-rename]");
     if (rename) /** @type {HTMLElement} */ (rename).hidden = count !== 1;
   }
@@ -225,42 +278,6 @@ export class MemberList {
     const box = this.boxes().find((each) => each.checked);
     if (box) location.assign((button.dataset.rename ?? "") + box.value);
   }
-
-  // --- live changes --------------------------------------------------------------------------
-
-  startLive() {
-    watch(this.element.dataset.events, () => this.refreshKeepingLength());
-  }
-
-  /** Refresh, and load as many rows as there were before. */
-  async refreshKeepingLength() {
-    const length = this.boxes().length;
-    await this.refresh();
-    await this.loadUpTo(length);
-  }
-
-  /** Load rows until there are so many, or all. @param {number} length */
-  async loadUpTo(length) {
-    while (this.boxes().length < length && (await this.loadAnother()));
-  }
-
-  /** Load one more part of the list; whether there was one. */
-  async loadAnother() {
-    const before = this.boxes().length;
-    await this.loadMore(new IntersectionObserver(() => undefined));
-    return this.boxes().length > before;
-  }
-
-  /** Whoever comes back finds the list as long as it was, and at the same place. */
-  async startPlace() {
-    addEventListener("pagehide", () => {
-      history.replaceState({ rows: this.boxes().length, top: scrollY }, "");
-    });
-    const { rows, top } = /** @type {{ rows?: number, top?: number }} */ (history.state ?? {});
-    if (!rows || rows <= this.boxes().length) return;
-    await this.loadUpTo(rows);
-    scrollTo({ top, behavior: "instant" });
-  }
 }
 
 /**
@@ -268,25 +285,10 @@ export class MemberList {
  * nothing stays on the screen.
  * @param {string} address
  */
-async function fetchPage(address) {
+export async function fetchPage(address) {
   const response = await fetch(address, { headers: { Accept: "text/html" } });
   if (response.redirected) location.reload();
   return response;
-}
-
-/**
- * The rows of a further part of the list.
- * @param {URL} url
- * @param {boolean} isGrid
- */
-async function fetchRows(url, isGrid) {
-  url.searchParams.set("part", "rows");
-  const response = await fetch(url, { headers: { Accept: "text/html" } });
-  if (!response.ok) throw new Error(response.statusText);
-  const text = await response.text();
-  const wrapped = isGrid ? `<ul>${text}</ul>` : `<table><tbody>${text}</tbody></table>`;
-  const page = new DOMParser().parseFromString(wrapped, "text/html");
-  return [...(page.querySelector(isGrid ? "ul" : "tbody")?.children ?? [])];
 }
 
 /**
@@ -295,7 +297,7 @@ async function fetchRows(url, isGrid) {
  * @param {string | undefined} address
  * @param {() => void} changed
  */
-function watch(address, changed) {
+export function watch(address, changed) {
   if (!address) return;
   let timer = 0;
   /** @type {EventSource | null} */
@@ -322,96 +324,12 @@ function watch(address, changed) {
   if (!document.hidden) listen();
 }
 
-/** Say when the document of the page has changed; what is read or written there stays. */
-function startDocument() {
-  const page = document.getElementById("document");
-  if (!page) return;
-  watch(page.dataset.events, async () => {
-    const response = await fetchPage(location.pathname);
-    if (document.getElementById("changed") || !response.ok) return;
-    const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
-    if (fresh.getElementById("document")?.dataset.version === page.dataset.version) return;
-    const note = document.createElement("p");
-    note.id = "changed";
-    note.className = "note";
-    note.setAttribute("role", "status");
-    note.textContent = `${page.dataset.changed ?? ""} `;
-    const link = document.createElement("a");
-    link.href = page.dataset.view === "edit" ? location.pathname : location.href;
-    link.textContent = page.dataset.show ?? "";
-    note.append(link);
-    page.before(note);
-  });
-}
-
 /** @param {KeyboardEvent} event */
-export function isTyping(event) {
+function isTyping(event) {
   return event.target instanceof Element && event.target.closest("input, textarea, select") !== null;
-}
-
-/** Buttons that copy a text, which is on the page, too. */
-function startCopyButtons() {
-  for (const button of document.querySelectorAll("button[data-copy]")) {
-    if (!(button instanceof HTMLButtonElement) || !navigator.clipboard) continue;
-    button.hidden = false;
-    const title = button.textContent;
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(button.dataset.copy ?? "");
-      button.textContent = button.dataset.done ?? "";
-      setTimeout(() => (button.textContent = title), 2000);
-    });
-  }
-}
-
-/** The editor: the place of an error, Ctrl+S, and a warning before unsaved changes are lost. */
-function startEditor() {
-  const area = document.querySelector("form.editor textarea");
-  if (!(area instanceof HTMLTextAreaElement)) return;
-  const form = /** @type {HTMLFormElement} */ (area.form);
-  const problem = document.getElementById("problem");
-  if (problem?.dataset.line) {
-    const lines = area.value.split("\n");
-    const line = Number(problem.dataset.line);
-    const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
-    const at = Math.min(before + Number(problem.dataset.column) - 1, area.value.length);
-    area.focus();
-    area.setSelectionRange(at, at + 1);
-  }
-  let isSaved = true;
-  area.addEventListener("input", () => (isSaved = false));
-  form.addEventListener("submit", async (event) => {
-    // Without a connection the browser would leave the page, and the text with it.
-    event.preventDefault();
-    const note = form.querySelector("[data-offline]");
-    const buttons = form.querySelectorAll("button");
-    buttons.forEach((button) => (button.disabled = true));
-    try {
-      await fetch(location.pathname, { method: "HEAD", cache: "no-store" });
-    } catch {
-      if (note instanceof HTMLElement) note.hidden = false;
-      return;
-    } finally {
-      buttons.forEach((button) => (button.disabled = false));
-    }
-    if (note instanceof HTMLElement) note.hidden = true;
-    isSaved = true;
-    form.submit();
-  });
-  addEventListener("beforeunload", (event) => {
-    if (!isSaved) event.preventDefault();
-  });
-  area.addEventListener("keydown", (event) => {
-    if (event.key === "s" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      form.requestSubmit();
-    }
-  });
 }
 
 const members = document.getElementById("members");
 /** The list of the page, if it is about a container. */
 export const list = members && new MemberList(members);
 list?.start();
-startCopyButtons();
-startEditor();
-startDocument();

@@ -13,12 +13,12 @@ let shown = "";
 /** @param {HTMLElement | null | undefined} row */
 const isDocument = (row) => row != null && !pathOf(row).endsWith("/");
 
-/** The next document in a direction; more of the list is loaded for it. @param {number} step */
+/** The next document in a direction. @param {number} step */
 async function neighbour(step) {
   const row = list?.row(shown);
   if (!list || !row) return null;
   for (let at = step; ; at += step) {
-    const found = list.next(row, at) ?? (step > 0 && (await list.loadAnother()) ? list.next(row, at) : undefined);
+    const found = await list.next(row, at);
     if (!found || isDocument(found)) return found ?? null;
   }
 }

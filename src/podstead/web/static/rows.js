@@ -62,7 +62,7 @@ export function say(text, undo) {
 /** Show the list as it is now, with the focus on a row. @param {string | undefined} name */
 export async function refreshTo(name) {
   if (list) list.goal = name ?? "";
-  await list?.refreshKeepingLength();
+  await list?.refresh();
 }
 
 // --- the menu ----------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ function renameHere(row) {
     } else if (event.key === "Escape") {
       end();
       focusOn(row);
-      void list?.refreshKeepingLength();
+      void list?.refresh();
     }
   });
   input.addEventListener("blur", () => {
@@ -286,7 +286,7 @@ async function deleteHere(row) {
     location.assign(`/.pages/delete${path}`);
     return;
   }
-  const neighbour = (list?.next(row, 1) ?? list?.next(row, -1))?.dataset.name;
+  const neighbour = ((await list?.next(row, 1)) ?? (await list?.next(row, -1)))?.dataset.name;
   const { isDone, text } = await send(`/.pages/delete${path}`, new URLSearchParams({ confirm: "yes" }));
   say(text, isDone ? () => restore(trash, path) : undefined);
   if (isDone) await refreshTo(neighbour);
