@@ -17,30 +17,14 @@ from podstead.idp.sessions import PodExports
 from podstead.resources.activity import PodActivity
 from podstead.resources.exporting.archive import PodDownloads
 from podstead.resources.sharing.shared import SharedLists
-from podstead.web.account import collections
-from podstead.web.account.account_pages import (
-    AccountPages,
-    ExportPages,
-    IssuerPages,
-    OwnAccountPages,
-)
+from podstead.web.account import account_pages, collections
 from podstead.web.account.first_steps import FirstSteps
 from podstead.web.account.security_page import SecurityPage
 from podstead.web.console.accounts import AccountPage, AccountsPage
 from podstead.web.console.server import HealthPage, InvitationsPage, LogPage, SettingsPage
 from podstead.web.pages.site import Site
 from podstead.web.routes import Route
-from podstead.web.sign_in.authorization import (
-    AuthorizationEndpoint,
-    InteractionPages,
-    VerifiedSignIn,
-)
-from podstead.web.sign_in.browser_sign_in import (
-    BrowserSignIn,
-    PasswordRecovery,
-    RequestLimit,
-    SignInForm,
-)
+from podstead.web.sign_in import authorization, browser_sign_in
 from podstead.web.sign_in.end_session import EndSessionPages
 from podstead.web.sign_in.links import ForgotPage, LinkPage, VerifyPage
 from podstead.web.sign_in.login import LoginPage
@@ -90,9 +74,9 @@ class ProviderPages:
         return routes
 
     @cached_property
-    def sign_in(self) -> BrowserSignIn:
+    def sign_in(self) -> browser_sign_in.BrowserSignIn:
         provider, accounts = self._provider, self._accounts
-        return BrowserSignIn(
+        return browser_sign_in.BrowserSignIn(
             self.site,
             accounts.sign_in,
             accounts.known_browsers,
@@ -103,9 +87,11 @@ class ProviderPages:
         )
 
     @cached_property
-    def verified_sign_in(self) -> VerifiedSignIn:
+    def verified_sign_in(self) -> authorization.VerifiedSignIn:
         accounts, authorizations = self._accounts.accounts, self._provider.authorizations
-        return VerifiedSignIn(accounts, authorizations, self.sign_in, self._services.clock)
+        return authorization.VerifiedSignIn(
+            accounts, authorizations, self.sign_in, self._services.clock
+        )
 
     def _sign_in_pages(self) -> tuple[object, ...]:
         site, provider, sign_in = self.site, self._provider, self.sign_in
@@ -114,10 +100,10 @@ class ProviderPages:
         login = LoginPage(site, sign_in, self.forms, has_other_ways=not self._settings.idp_base_url)
         return (
             login,
-            AuthorizationEndpoint(
+            authorization.AuthorizationEndpoint(
                 site, authorizations, login, self._services.store, self._services.clock
             ),
-            InteractionPages(
+            authorization.InteractionPages(
                 site,
                 authorizations,
                 sign_in,
@@ -145,7 +131,7 @@ class ProviderPages:
         )
 
     @cached_property
-    def forms(self) -> Sequence[SignInForm]:
+    def forms(self) -> Sequence[browser_sign_in.SignInForm]:
         """Ways to sign in besides the password."""
         return [form for each in self._services.features for form in each.sign_in_forms]
 
@@ -155,7 +141,7 @@ class ProviderPages:
         return next((each for each in found if each is not None), None)
 
     @cached_property
-    def _recoveries(self) -> Sequence[PasswordRecovery]:
+    def _recoveries(self) -> Sequence[browser_sign_in.PasswordRecovery]:
         found = [each.password_recovery for each in self._services.features]
         return [each for each in found if each is not None]
 
@@ -184,9 +170,9 @@ class ProviderPages:
         )
 
     @cached_property
-    def account(self) -> AccountPages:
+    def account(self) -> account_pages.AccountPages:
         provider = self._provider
-        return AccountPages(
+        return account_pages.AccountPages(
             self.site,
             self._collections,
             [section for each in self._services.features for section in each.security_sections],
@@ -206,8 +192,8 @@ class ProviderPages:
         return (
             self.account,
             *self._collections,
-            IssuerPages(site, provider.profile_issuer, provider.restoration),
-            ExportPages(
+            account_pages.IssuerPages(site, provider.profile_issuer, provider.restoration),
+            account_pages.ExportPages(
                 PodExports(provider.records, provider.audit),
                 PodDownloads(
                     store=self._services.store,
@@ -218,14 +204,16 @@ class ProviderPages:
             ),
         )
 
-    def limit(self, name: str, per_minute: int) -> RequestLimit:
+    def limit(self, name: str, per_minute: int) -> browser_sign_in.RequestLimit:
         """The limit of the requests of an address for one purpose."""
-        return RequestLimit(name, self._services.store, self._services.clock, per_minute)
+        return browser_sign_in.RequestLimit(
+            name, self._services.store, self._services.clock, per_minute
+        )
 
     @cached_property
-    def own_account(self) -> OwnAccountPages:
+    def own_account(self) -> account_pages.OwnAccountPages:
         """What the pages show of a person's account."""
-        return OwnAccountPages(
+        return account_pages.OwnAccountPages(
             self.site,
             self.account,
             self.first_steps,

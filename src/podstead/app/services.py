@@ -21,14 +21,9 @@ from podstead.app.adapters.registration import about_operator, terms_hash
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.lifespan import WorkerLifespan
 from podstead.app.live_updates import LiveUpdates
+from podstead.app.monitoring import observability
 from podstead.app.monitoring.checks import WorkerChecks
 from podstead.app.monitoring.diagnosis import FeatureHealth
-from podstead.app.monitoring.observability import (
-    application_class,
-    ignored_fields,
-    traced,
-    traced_application,
-)
 from podstead.app.monitoring.readings import WorkerReadings
 from podstead.app.monitoring.stored_facts import worker_answers
 from podstead.app.pages import PodPages
@@ -72,16 +67,11 @@ from podstead.storage.record_store import RecordStore
 from podstead.wac.effective import EffectiveAcls
 from podstead.wac.gate import Gate
 from podstead.wac.groups import GroupMemberships
+from podstead.web import description_endpoints
 from podstead.web.application import Application
 from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
 from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
 from podstead.web.body import BodyPace
-from podstead.web.description_endpoints import (
-    FaviconEndpoint,
-    RootEndpoint,
-    ServerDescriptionEndpoint,
-    StorageDescriptionEndpoint,
-)
 from podstead.web.limits import InvalidCredentialLimit, InvitationGuessLimit, PodCreationLimit
 from podstead.web.pages.notifier import Notifier
 from podstead.web.pages.templates import AssetsEndpoint
@@ -143,7 +133,7 @@ class Services:
 
     @cached_property
     def store(self) -> Store:
-        return traced("commit", new_store(self.settings, space=self.space), "commit")
+        return observability.traced("commit", new_store(self.settings, space=self.space), "commit")
 
     @cached_property
     def records(self) -> RecordStore:
@@ -165,7 +155,7 @@ class Services:
     @cached_property
     def foreign(self) -> ForeignDocuments:
         documents = ForeignDocuments(self.settings, self.clock)
-        return traced("outbound request", documents, "fetch", "post", "ask")
+        return observability.traced("outbound request", documents, "fetch", "post", "ask")
 
     @cached_property
     def documents(self) -> Documents:
@@ -348,7 +338,7 @@ class Services:
             clock=self.clock,
             restrictions=[each.restriction for each in self.features if each.restriction],
         )
-        return traced("decision", gate, "authorize")
+        return observability.traced("decision", gate, "authorize")
 
     @cached_property
     def rules_index(self) -> RulesIndex:
@@ -483,7 +473,7 @@ class Services:
                 keys=self.provider.keys if self.provider else None,
                 clock=self.clock,
                 capacity_bytes=self.settings.rendering_cache_bytes // 4,
-                ignored_fields=ignored_fields(self.settings),
+                ignored_fields=observability.ignored_fields(self.settings),
             ),
             store=self.store,
             foreign=self.foreign,
@@ -533,20 +523,20 @@ class Services:
 
     @cached_property
     def _routes_at_every_origin(self) -> tuple[Route, ...]:
-        root = RootEndpoint(
+        root = description_endpoints.RootEndpoint(
             base_url=self.base_url,
             provider=self.settings.issuer if self.settings.idp else None,
             provider_hosts=self.provider_hosts,
             registration=self.registration,
             page=self.pages.first,
         )
-        return plain_routes(AssetsEndpoint(), root, FaviconEndpoint())
+        return plain_routes(AssetsEndpoint(), root, description_endpoints.FaviconEndpoint())
 
     @cached_property
     def routes(self) -> Routes:
         """All routes of the origin of the pods."""
         settings, base_url = self.settings, self.base_url
-        description = StorageDescriptionEndpoint(
+        description = description_endpoints.StorageDescriptionEndpoint(
             base_url=base_url,
             store=self.store,
             channel_types=[each.type for each in self.live_updates.handlers],
@@ -558,7 +548,7 @@ class Services:
             else PodsWithoutAccounts(self.provisioner),
             registration=self.registration,
         )
-        server = ServerDescriptionEndpoint(
+        server = description_endpoints.ServerDescriptionEndpoint(
             base_url=base_url, named_storages=self.store if settings.list_storages else None
         )
         return Routes(
@@ -583,8 +573,8 @@ class Services:
 
     @cached_property
     def application(self) -> Application:
-        make = traced_application(
-            application_class(self.settings, self.clock), self.authorities.trusts
+        make = observability.traced_application(
+            observability.application_class(self.settings, self.clock), self.authorities.trusts
         )
         return make(
             base_url=self.base_url,

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from podstead.cli import output
 from podstead.cli.options import GroupedCommand, root_options, settings_options
-from podstead.cli.output import (
-    ProgressLine,
-    bytes_text,
-    echo,
-    json_option,
-    parsed,
-    print_json_line,
-    table_lines,
-)
 from podstead.cli.running import Note, Output, on_settings, with_progress, with_settings
 from podstead.cli.start import COMMON_SETTINGS
 from podstead.config import Settings
@@ -52,7 +44,7 @@ def check_data(settings: Settings, *, quick: bool, repair: bool, as_json: bool) 
     """
     from podstead.app.operator.check import check_root
 
-    async def check(progress: ProgressLine) -> Sequence[Finding]:
+    async def check(progress: output.ProgressLine) -> Sequence[Finding]:
         def on_finding(finding: Finding) -> None:
             progress.end()
             _print_finding(finding, as_json=as_json)
@@ -65,7 +57,7 @@ def check_data(settings: Settings, *, quick: bool, repair: bool, as_json: bool) 
     left = sum(not finding.is_repaired for finding in findings)
     if not as_json:
         repaired = f", {len(findings) - left} of them repaired" if repair and findings else ""
-        echo(f"{counted(len(findings), 'finding')}{repaired}.")
+        output.echo(f"{counted(len(findings), 'finding')}{repaired}.")
         _print_space(settings)
     sys.exit(1 if left else 0)
 
@@ -76,16 +68,20 @@ def _print_space(settings: Settings) -> None:
     try:
         space = asyncio.run(measure_space(settings))
     except (OSError, StorageError) as error:
-        echo(f"How much space is used is not known: {error}.", err=True)
+        output.echo(f"How much space is used is not known: {error}.", err=True)
         return
     pods = space.pods
-    of_quotas = f" of {bytes_text(pods.quota_bytes)} in quotas" if pods.quota_bytes else ""
-    echo(f"{counted(pods.pods, 'pod')}: {bytes_text(pods.used_bytes)} used{of_quotas}.")
+    of_quotas = f" of {output.bytes_text(pods.quota_bytes)} in quotas" if pods.quota_bytes else ""
+    output.echo(
+        f"{counted(pods.pods, 'pod')}: {output.bytes_text(pods.used_bytes)} used{of_quotas}."
+    )
     if pods.nearly_full:
         full = counted(pods.nearly_full, "pod")
-        echo(f"{full} at nine tenths of the quota or more: see 'podstead pod list'.")
-    floor = f"; below {bytes_text(space.floor_bytes)}, new content is refused"
-    echo(f"Disk: {bytes_text(space.free_bytes)} free{floor if space.floor_bytes else ''}.")
+        output.echo(f"{full} at nine tenths of the quota or more: see 'podstead pod list'.")
+    floor = f"; below {output.bytes_text(space.floor_bytes)}, new content is refused"
+    output.echo(
+        f"Disk: {output.bytes_text(space.free_bytes)} free{floor if space.floor_bytes else ''}."
+    )
 
 
 def _print_finding(finding: Finding, *, as_json: bool) -> None:
@@ -98,10 +94,10 @@ def _print_finding(finding: Finding, *, as_json: bool) -> None:
             "repaired": finding.is_repaired,
             "loss": finding.loss,
         }
-        print_json_line(fields)
+        output.print_json_line(fields)
         return
     done = "repaired" if finding.is_repaired else finding.loss or finding.remedy
-    echo(f"{finding.code.value}: {finding.where}: {finding.what}. [{done}]")
+    output.echo(f"{finding.code.value}: {finding.where}: {finding.what}. [{done}]")
 
 
 _OUTCOMES = {
@@ -153,10 +149,15 @@ def compact_data(settings: Settings) -> Output:
 
 def _compact_lines(result: CompactResult, sizes: Mapping[str, tuple[int, int]]) -> Iterator[str]:
     rows = [
-        (part, bytes_text(before), bytes_text(after), bytes_text(max(before - after, 0)))
+        (
+            part,
+            output.bytes_text(before),
+            output.bytes_text(after),
+            output.bytes_text(max(before - after, 0)),
+        )
         for part, (before, after) in sizes.items()
     ]
-    yield from table_lines(("", "BEFORE", "AFTER", "GIVEN BACK"), rows)
+    yield from output.table_lines(("", "BEFORE", "AFTER", "GIVEN BACK"), rows)
     for folder, done in result.folders:
         if done.busy:
             yield f"Left as before, because in use or damaged: {counted(done.busy, folder.item)}."
@@ -165,7 +166,7 @@ def _compact_lines(result: CompactResult, sizes: Mapping[str, tuple[int, int]]) 
 
 
 @click.command(cls=GroupedCommand, common=COMMON_SETTINGS, short_help="Find what is wrong.")
-@on_settings(json_option, settings_options())
+@on_settings(output.json_option, settings_options())
 def doctor(settings: Settings) -> Output:
     """Find what is wrong with a server, and say what to do about it.
 
@@ -208,7 +209,7 @@ def move_base(settings: Settings, new: str, *, rewrite_documents: bool, dry_run:
     """
     from podstead.app.operator.change_base_url import move_data_root
 
-    url = parsed(BASE_URL, new, "URL")
+    url = output.parsed(BASE_URL, new, "URL")
     report = with_progress(
         lambda progress: move_data_root(
             settings, url, every_document=rewrite_documents, dry_run=dry_run, on_step=progress

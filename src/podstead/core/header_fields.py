@@ -7,15 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from podstead.core import vocab
 from podstead.core.caches import memoize_short_keys
 from podstead.core.errors import AccessDenied, BadRequest, RangeNotSatisfiable
 from podstead.core.identifiers import Auxiliary, encode_segment
-from podstead.core.vocab import (
-    LDP_PREFER_CONTAINMENT,
-    LDP_PREFER_EMPTY_CONTAINER,
-    LDP_PREFER_MEMBERSHIP,
-    LDP_PREFER_MINIMAL_CONTAINER,
-)
 
 # The Prefer header (RFC 7240, LDP 1.0).
 #
@@ -42,8 +37,8 @@ _TERM = re.compile(
 )
 _QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 
-_MINIMAL = frozenset({LDP_PREFER_MINIMAL_CONTAINER, LDP_PREFER_EMPTY_CONTAINER})
-_PARTS = _MINIMAL | {LDP_PREFER_CONTAINMENT, LDP_PREFER_MEMBERSHIP}
+_MINIMAL = frozenset({vocab.LDP_PREFER_MINIMAL_CONTAINER, vocab.LDP_PREFER_EMPTY_CONTAINER})
+_PARTS = _MINIMAL | {vocab.LDP_PREFER_CONTAINMENT, vocab.LDP_PREFER_MEMBERSHIP}
 
 
 class Return(Enum):
@@ -75,8 +70,8 @@ class Preferences:
         that the resource is a container.
         """
         include, omit = self._mentioned()
-        return LDP_PREFER_CONTAINMENT in omit or (
-            bool(include) and LDP_PREFER_CONTAINMENT not in include
+        return vocab.LDP_PREFER_CONTAINMENT in omit or (
+            bool(include) and vocab.LDP_PREFER_CONTAINMENT not in include
         )
 
     @property
@@ -91,7 +86,7 @@ class Preferences:
 
 NO_PREFERENCES = Preferences()
 MINIMAL_CONTAINER = Preferences(
-    Return.REPRESENTATION, include=frozenset({LDP_PREFER_MINIMAL_CONTAINER})
+    Return.REPRESENTATION, include=frozenset({vocab.LDP_PREFER_MINIMAL_CONTAINER})
 )
 """A container without its members."""
 

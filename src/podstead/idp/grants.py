@@ -9,16 +9,7 @@ from enum import Enum
 from typing import Final, TypeVar
 
 from podstead.core.identity import IDENTITY_SCOPE
-from podstead.idp import records
-from podstead.idp.client_metadata import (
-    OFFLINE,
-    OPENID,
-    WEBID,
-    is_on_this_device,
-    permissions,
-    redirect_host,
-    registered_redirect,
-)
+from podstead.idp import client_metadata, records
 from podstead.idp.token_issuing import GRANT_S
 from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
@@ -30,7 +21,9 @@ from podstead.storage.records import Record
 # what it asks for is consent for once, unless the client could influence whether that page or the
 # consent page appears. Even then it does not include lasting access.
 
-_BY_SIGNING_IN: Final = frozenset({OPENID, WEBID, OFFLINE})
+_BY_SIGNING_IN: Final = frozenset(
+    {client_metadata.OPENID, client_metadata.WEBID, client_metadata.OFFLINE}
+)
 _FRESH_SIGN_IN: Final = frozenset({"login", "select_account", "create"})
 
 
@@ -102,7 +95,7 @@ def signing_in_consents(interaction: records.Interaction) -> bool:
         not interaction.had_session
         and set(request.prompts) <= {"none"}
         and _BY_SIGNING_IN.issuperset(request.scopes)
-        and not is_on_this_device(request.redirect_uri)
+        and not client_metadata.is_on_this_device(request.redirect_uri)
     )
 
 
@@ -114,8 +107,8 @@ def granted_scopes(
     page that had it."""
     allowed_before = consent.scopes if consent is not None else ()
     withheld = set()
-    if not interaction.consented and OFFLINE not in allowed_before:
-        withheld.add(OFFLINE)
+    if not interaction.consented and client_metadata.OFFLINE not in allowed_before:
+        withheld.add(client_metadata.OFFLINE)
     may_state_identity = (
         interaction.may_state_identity
         if interaction.consented
@@ -135,11 +128,15 @@ def remembered_scopes(
     before = consent.scopes if consent is not None else ()
     withdrawn = interaction.consented and IDENTITY_SCOPE in interaction.request.scopes
     kept = [scope for scope in before if not (withdrawn and scope == IDENTITY_SCOPE)]
-    return tuple(dict.fromkeys((*kept, *permissions(granted))))
+    return tuple(dict.fromkeys((*kept, *client_metadata.permissions(granted))))
 
 
 def _covers(consent: records.Consent | None, request: records.AuthorizationRequest) -> bool:
-    asked = {scope for scope in permissions(request.scopes) if scope != OFFLINE}
+    asked = {
+        scope
+        for scope in client_metadata.permissions(request.scopes)
+        if scope != client_metadata.OFFLINE
+    }
     return consent is not None and asked.issubset(consent.scopes)
 
 
@@ -192,7 +189,7 @@ def _last_used_s(stored: Versioned[records.Consent]) -> int:
 
 
 def _key(account_id: str, client: records.Client, redirect_uri: str) -> str:
-    registered = registered_redirect(redirect_uri, client) or redirect_uri
+    registered = client_metadata.registered_redirect(redirect_uri, client) or redirect_uri
     named = f"{account_id}\n{client.client_id}\n{registered}"
     return hashlib.sha256(named.encode()).hexdigest()
 
@@ -251,7 +248,7 @@ class Grants:
         consent = records.Consent(
             client_id=client.client_id,
             client_name=client.client_name,
-            redirect_host=redirect_host(request.redirect_uri),
+            redirect_host=client_metadata.redirect_host(request.redirect_uri),
             scopes=remembered_scopes(interaction, before, scopes),
             given_s=before.given_s if before else now_s,
             redirect_uri=request.redirect_uri,

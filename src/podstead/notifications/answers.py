@@ -19,15 +19,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
+from podstead.core import errors
 from podstead.core.clock import Clock
-from podstead.core.errors import (
-    AccessDenied,
-    NotAuthenticated,
-    RateLimited,
-    RequestRefused,
-    ServerTrouble,
-    Unprocessable,
-)
 from podstead.core.identifiers import ResourcePath, acl_of, ancestors, is_container, storage_root
 from podstead.core.identity import Identity
 from podstead.core.request_context import limit_key, requester
@@ -109,7 +102,7 @@ class Questions:
                 and storage_root(container) is not None
             ):
                 return source, container, query
-        raise Unprocessable("The topic is neither the URL of a resource nor of a question")
+        raise errors.Unprocessable("The topic is neither the URL of a resource nor of a question")
 
     def ruled_by(self, topic: ResourcePath) -> ResourcePath:
         """The resource that whoever watches a topic must be able to read: that of a question is its
@@ -157,7 +150,7 @@ class Answering:
             began_s = now_s()
             try:
                 yield
-            except RequestRefused:
+            except errors.RequestRefused:
                 await asyncio.sleep(min((now_s() - began_s) * _PAUSE, _MAX_PAUSE_S))
                 raise
             await asyncio.sleep(min((now_s() - began_s) * _PAUSE, _MAX_PAUSE_S))
@@ -175,7 +168,7 @@ class Answering:
     def open(self, key: str) -> None:
         """Note another watched question. Raises RateLimited if there are too many."""
         if self._open.get(key, 0) >= MAX_QUESTIONS:
-            raise RateLimited(
+            raise errors.RateLimited(
                 f"At most {MAX_QUESTIONS} questions can be watched at a time",
                 retry_after_s=int(_MAX_WAIT_S),
             )
@@ -247,13 +240,13 @@ class WatchedQuestion:
             return self._end(EndReason.EXPIRED)
         try:
             await self._answer()
-        except (NotAuthenticated, AccessDenied):
+        except (errors.NotAuthenticated, errors.AccessDenied):
             return self._end(EndReason.REVOKED)
-        except (RateLimited, ServerTrouble) as trouble:
+        except (errors.RateLimited, errors.ServerTrouble) as trouble:
             self._changed.set()
             wait_s = getattr(trouble, "retry_after_s", None) or _TROUBLE_S
             await asyncio.sleep(min(wait_s, _MAX_WAIT_S))
-        except RequestRefused as refused:  # takes too long now, for example
+        except errors.RequestRefused as refused:  # takes too long now, for example
             logger.info("A watched question has no answer: %s", refused)
         return True
 

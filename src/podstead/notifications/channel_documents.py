@@ -23,13 +23,7 @@ from podstead.core.date_times import read_time, write_time
 from podstead.core.errors import Unprocessable
 from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.core.media_types import JSON_LD, TURTLE, choose
-from podstead.notifications.channel_types import (
-    ChannelFeature,
-    ChannelType,
-    channel_type_name,
-    read_duration,
-    write_duration,
-)
+from podstead.notifications import channel_types
 from podstead.rdf.graph import Description, Graph, Iri, Literal, Object, Triple
 
 MESSAGE_TYPES: Final = (JSON_LD, TURTLE)
@@ -61,7 +55,7 @@ class ChannelRequest:
     checked yet.
     """
 
-    channel_type: ChannelType
+    channel_type: channel_types.ChannelType
     topic: ResourcePath
     media_type: str = JSON_LD
     start_ms: int | None = None
@@ -83,7 +77,9 @@ class ChannelRequest:
         return replace(self, end_ms=end_ms)
 
 
-def read_channel_request(graph: Graph, *, expected: ChannelType, base_url: str) -> ChannelRequest:
+def read_channel_request(
+    graph: Graph, *, expected: channel_types.ChannelType, base_url: str
+) -> ChannelRequest:
     """Read a request to the service for channels of the ``expected`` type.
 
     Raises Unprocessable with a message about what is missing or wrong (N-5).
@@ -135,9 +131,9 @@ def _wanted(graph: Graph) -> Description:
     return graph.about(subjects[0])
 
 
-def _check_type(wanted: Description, expected: ChannelType) -> None:
+def _check_type(wanted: Description, expected: channel_types.ChannelType) -> None:
     types = [each for each in wanted.get(Iri(vocab.RDF_TYPE), ()) if isinstance(each, Iri)]
-    if [channel_type_name(each.value) for each in types] != [expected.name]:
+    if [channel_types.channel_type_name(each.value) for each in types] != [expected.name]:
         raise Unprocessable(f"The type of a channel from this service must be {expected.name}")
 
 
@@ -183,7 +179,7 @@ def _time(value: Object) -> int:
 
 
 def _rate(value: Object) -> int:
-    rate_ms = read_duration(_text(value))
+    rate_ms = channel_types.read_duration(_text(value))
     if rate_ms > MAX_LIFETIME_MS:
         raise ValueError("Too long")
     return rate_ms
@@ -232,7 +228,7 @@ class DescribedChannel:
     """The description of a channel for those who have its URL; times are Unix milliseconds."""
 
     url: str
-    channel_type: ChannelType
+    channel_type: channel_types.ChannelType
     topic_url: str
     end_ms: int
     media_type: str
@@ -246,7 +242,9 @@ class DescribedChannel:
     """Further text, such as the reason why the server no longer sends anything."""
 
 
-def service_description(channel_type: ChannelType, *, base_url: str) -> DescriptionDocument:
+def service_description(
+    channel_type: channel_types.ChannelType, *, base_url: str
+) -> DescriptionDocument:
     """The subscription service for channels of a type (NP, Subscription Service Data Model)."""
     return DescriptionDocument(
         Graph(_service_triples(channel_type, base_url)),
@@ -254,7 +252,9 @@ def service_description(channel_type: ChannelType, *, base_url: str) -> Descript
     )
 
 
-def services_of_storage(types: Iterable[ChannelType], *, root_url: str, base_url: str) -> Graph:
+def services_of_storage(
+    types: Iterable[channel_types.ChannelType], *, root_url: str, base_url: str
+) -> Graph:
     """The part of the description of a storage about its subscription services (N-2)."""
     types = tuple(types)
     storage = Iri(root_url)
@@ -266,7 +266,7 @@ def services_of_storage(types: Iterable[ChannelType], *, root_url: str, base_url
     return Graph(said)
 
 
-def services_json(types: Iterable[ChannelType], *, base_url: str) -> list[Json]:
+def services_json(types: Iterable[channel_types.ChannelType], *, base_url: str) -> list[Json]:
     """The same as JSON, for the member ``subscription``."""
     return [_service_json(each, base_url) for each in types]
 
@@ -304,7 +304,9 @@ def _properties(channel: DescribedChannel) -> Iterable[tuple[str, Iri | Literal]
     if channel.rate_ms is not None:
         yield (
             vocab.NOTIFY_RATE,
-            Literal(write_duration(channel.rate_ms), datatype=Iri(vocab.XSD_DURATION)),
+            Literal(
+                channel_types.write_duration(channel.rate_ms), datatype=Iri(vocab.XSD_DURATION)
+            ),
         )
     if channel.state is not None:
         yield vocab.NOTIFY_STATE, Literal(channel.state)
@@ -313,16 +315,18 @@ def _properties(channel: DescribedChannel) -> Iterable[tuple[str, Iri | Literal]
         yield vocab.RDFS_COMMENT, Literal(channel.comment)
 
 
-def _service_triples(channel_type: ChannelType, base_url: str) -> list[Triple]:
+def _service_triples(channel_type: channel_types.ChannelType, base_url: str) -> list[Triple]:
     service = Iri(base_url + channel_type.service)
     offered: list[tuple[str, Object]] = [(vocab.NOTIFY_CHANNEL_TYPE, Iri(channel_type.iri))]
-    offered += [(vocab.NOTIFY_FEATURE, Iri(feature.iri)) for feature in ChannelFeature]
+    offered += [
+        (vocab.NOTIFY_FEATURE, Iri(feature.iri)) for feature in channel_types.ChannelFeature
+    ]
     return [(service, Iri(predicate), value) for predicate, value in offered]
 
 
-def _service_json(channel_type: ChannelType, base_url: str) -> Json:
+def _service_json(channel_type: channel_types.ChannelType, base_url: str) -> Json:
     return {
         "id": base_url + channel_type.service,
         "channelType": channel_type.iri,
-        "feature": [feature.iri for feature in ChannelFeature],
+        "feature": [feature.iri for feature in channel_types.ChannelFeature],
     }

@@ -18,12 +18,8 @@ from podstead.core.errors import Overloaded, PodsteadError, RateLimited
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.messages import counted
+from podstead.notifications import channel_documents
 from podstead.notifications.answers import MAX_QUESTIONS, is_question
-from podstead.notifications.channel_documents import (
-    MAX_ANONYMOUS_LIFETIME_MS,
-    MAX_LIFETIME_MS,
-    ChannelRequest,
-)
 from podstead.notifications.channel_types import ChannelType
 from podstead.notifications.listening import Terms
 from podstead.notifications.readers import Subscriber
@@ -134,7 +130,7 @@ class ChannelHandler:
     def __init__(self, channel_type: ChannelType) -> None:
         self.type = channel_type
 
-    async def check(self, request: ChannelRequest) -> None:
+    async def check(self, request: channel_documents.ChannelRequest) -> None:
         """Refuse a channel that cannot be served. Raises Unprocessable."""
 
     def opened(self, key: str, channel: Channel, owner: str) -> Sequence[Record]:  # noqa: ARG002
@@ -173,7 +169,12 @@ class Channels:
         self._limits = limits
 
     async def open(
-        self, request: ChannelRequest, subscriber: Subscriber, *, counted_as: str, began: int
+        self,
+        request: channel_documents.ChannelRequest,
+        subscriber: Subscriber,
+        *,
+        counted_as: str,
+        began: int,
     ) -> OpenedChannel:
         """Create a channel. The caller has checked that the subscriber may read the topic.
 
@@ -186,7 +187,11 @@ class Channels:
         """
         now_ms = self._records.now_ms()
         is_public = subscriber.agent is None
-        max_lifetime_ms = MAX_ANONYMOUS_LIFETIME_MS if is_public else MAX_LIFETIME_MS
+        max_lifetime_ms = (
+            channel_documents.MAX_ANONYMOUS_LIFETIME_MS
+            if is_public
+            else channel_documents.MAX_LIFETIME_MS
+        )
         request = request.within(now_ms=now_ms, max_lifetime_ms=max_lifetime_ms)
         surplus = await self._surplus(counted_as, is_public=is_public, now_ms=now_ms)
         key = self._records.randomness.token_hex(KEY_BYTES)
@@ -276,7 +281,7 @@ def _last_used(stored: Versioned[Channel]) -> tuple[bool, int]:
 
 
 def _channel(
-    request: ChannelRequest, subscriber: Subscriber, *, made_ms: int, began: int
+    request: channel_documents.ChannelRequest, subscriber: Subscriber, *, made_ms: int, began: int
 ) -> Channel:
     return Channel(
         channel_type=request.channel_type.name,

@@ -33,24 +33,14 @@ from podstead.core.media_types import TURTLE, essence, parse_media_type
 from podstead.core.operation import Operation
 from podstead.core.value import Value
 from podstead.core.vocab import LDP_BASIC_CONTAINER, LDP_CONTAINER, LDP_NON_RDF_SOURCE
+from podstead.rdf import listing
 from podstead.rdf.codecs import Document, repair_missing_final_dot
 from podstead.rdf.codes import RdfCodes
 from podstead.rdf.errors import MalformedRdf, UnavailableContext, UnknownContext
 from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.listing import (
-    NotContained,
-    claimed_members,
-    container_statements,
-    member_statements,
-    server_managed,
-)
+from podstead.resources import documents
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.context import ResourceContext
-from podstead.resources.documents import (
-    BYTES_OF_A_TRIPLE,
-    EMPTY_DATASET,
-    is_rdf,
-)
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
@@ -139,7 +129,7 @@ class BodyReceiver:
         if is_container(operation.target) and only_rdf and not operation.body.announced:
             # Without content, the media type means nothing (P-7, C-8, C-9).
             return ReceivedBody(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), empty=True, rdf=b"")
-        if is_rdf(content_type):
+        if documents.is_rdf(content_type):
             content = await operation.body.read(limit_bytes=self._documents.max_bytes)
             body = await self._store.stage_body(content)
             return ReceivedBody(content_type, body, empty=not content, rdf=content)
@@ -158,7 +148,7 @@ class BodyReceiver:
     def check_size(self, operation: Operation) -> None:
         """Refuse a body whose announced length exceeds its limit. Raises BodyTooLarge."""
         limit_bytes = self._max_body_bytes
-        if is_rdf(operation.content_type or DEFAULT_DESCRIPTION_TYPE):
+        if documents.is_rdf(operation.content_type or DEFAULT_DESCRIPTION_TYPE):
             limit_bytes = min(limit_bytes, self._documents.max_bytes)
         if (operation.body.size_bytes or 0) > limit_bytes:
             raise BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
@@ -204,7 +194,7 @@ class ContentValidator:
         compared.
         """
         sent = received.body
-        document, after = None, EMPTY_DATASET
+        document, after = None, documents.EMPTY_DATASET
         if received.rdf is not None:
             received, document = await self._parse(state, received, received.rdf, posted=posted)
         content = Content(received.content_type, received.body)
@@ -242,7 +232,9 @@ class ContentValidator:
 
     async def records_of_deletion(self, state: TargetState) -> DerivedRecords:
         """The records to commit with the deletion of the target and of its access rules."""
-        derived = await derived_records(self.write_hooks, state.stored_path, EMPTY_DATASET)
+        derived = await derived_records(
+            self.write_hooks, state.stored_path, documents.EMPTY_DATASET
+        )
         existing = state.existing
         if existing is not None and existing.kind.is_container:
             dropped = self.records_of_containers([existing.path])
@@ -252,7 +244,9 @@ class ContentValidator:
         acl = acl_of(existing.path)
         if state.metadata(acl) is None:
             return derived
-        return derived.with_more(await derived_records(self.write_hooks, acl, EMPTY_DATASET))
+        return derived.with_more(
+            await derived_records(self.write_hooks, acl, documents.EMPTY_DATASET)
+        )
 
     def records_of_containers(self, deleted: Iterable[ResourcePath]) -> list[Record]:
         """The records to commit with the deletion of these containers."""
@@ -329,9 +323,9 @@ class ContentValidator:
         """
         path = state.stored_path
         url = self._documents.url_of(path)
-        managed = server_managed(document.graph, container_url=url)
+        managed = listing.server_managed(document.graph, container_url=url)
         if managed:
-            await self._check_members(path, claimed_members(managed, container_url=url))
+            await self._check_members(path, listing.claimed_members(managed, container_url=url))
             document = document.with_graph(document.graph - managed)
         elif state.target == path:
             return content, document.dataset
@@ -347,7 +341,7 @@ class ContentValidator:
         missing = {path for path in paths if not _is_there(snapshot.get(path))}
         for path in sorted(missing):
             if auxiliary_kind(path) is not None:
-                raise NotContained(self._documents.url_of(path))
+                raise listing.NotContained(self._documents.url_of(path))
         end = await self._store.newest_sequence() + 1 if missing else 0
         last = max(0, end - _RECENT_ROWS)
         while missing and end > last:
@@ -359,7 +353,7 @@ class ContentValidator:
             end = first
             await asyncio.sleep(0)  # requests come first
         for path in sorted(missing):
-            raise NotContained(self._documents.url_of(path))
+            raise listing.NotContained(self._documents.url_of(path))
 
     async def all_server_statements(self, state: TargetState) -> Graph:
         """Everything that the server states about the container at the target.
@@ -378,18 +372,18 @@ class ContentValidator:
                     f"{_MAX_MEMBERS_IN_MEMORY} members"
                 )
         work = partial(_stated, state, self._documents.url_of(path), members)
-        size_bytes = len(members) * _TRIPLES_OF_A_MEMBER * BYTES_OF_A_TRIPLE
+        size_bytes = len(members) * _TRIPLES_OF_A_MEMBER * documents.BYTES_OF_A_TRIPLE
         return await self._documents.run(work, size_bytes=size_bytes, path=path)
 
 
 def _stated(state: TargetState, container_url: str, members: Sequence[Metadata]) -> Graph:
     """What the server states about a container and some of its members."""
     existing = state.existing
-    return container_statements(
+    return listing.container_statements(
         container_url,
         is_storage=state.is_storage_root,
         modified_ms=0 if existing is None else last_modified_ms(existing),
-    ) | member_statements(container_url, [listed_member(member) for member in members])
+    ) | listing.member_statements(container_url, [listed_member(member) for member in members])
 
 
 def _is_there(metadata: Metadata | None) -> bool:

@@ -17,14 +17,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from podstead.core import errors
 from podstead.core.caches import BoundedCache
-from podstead.core.errors import (
-    BadRequest,
-    NotAcceptable,
-    OutboundError,
-    RemoteUnavailable,
-    StorageError,
-)
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.media_types import JSON_LD, RDF_TYPES, essence
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
@@ -71,9 +65,9 @@ class ContextLibrary:
         try:
             fetched = await self.fetcher.fetch(unknown.url, Purpose.CONTEXT)
             return read_context(fetched.content, url=unknown.url, limits=self.limits)
-        except RemoteUnavailable as error:
+        except errors.RemoteUnavailable as error:
             raise UnavailableContext(unknown.url, error.retry_after_s) from error
-        except (OutboundError, BadRequest) as error:
+        except (errors.OutboundError, errors.BadRequest) as error:
             raise unknown from error
 
 
@@ -174,7 +168,7 @@ class Documents:
                 return await self.costly.in_thread(work, pod=pod)
             except UnknownContext as unknown:
                 contexts = {**contexts, unknown.url: await self._contexts.further(unknown)}
-        raise BadRequest(ResourceCodes.TOO_MANY_CONTEXTS)
+        raise errors.BadRequest(ResourceCodes.TOO_MANY_CONTEXTS)
 
     async def write(self, document: Document, media_type: str, *, path: ResourcePath) -> bytes:
         """Serialize a document. The result is within the limits, so that it can be parsed again.
@@ -206,8 +200,10 @@ class Documents:
             raise
         except (RdfTooComplex, RdfTooLarge) as error:  # accepted under other limits
             raise WorkTooCostly from error
-        except BadRequest as error:
-            raise StorageError(f"The stored document {metadata.path} cannot be read") from error
+        except errors.BadRequest as error:
+            raise errors.StorageError(
+                f"The stored document {metadata.path} cannot be read"
+            ) from error
 
     async def read_cached(self, metadata: Metadata) -> Document:
         """As :meth:`read`, but from the cache if possible.
@@ -264,11 +260,11 @@ class Documents:
         except UnavailableContext:
             raise
         except UnknownContext as unknown:
-            raise NotAcceptable(
+            raise errors.NotAcceptable(
                 f"This document is available only as {stored}: {unknown}"
             ) from unknown
         except WorkTooCostly as error:
-            raise NotAcceptable(
+            raise errors.NotAcceptable(
                 f"This document is available only as {stored}: to convert it takes more processor "
                 "time or memory than the server gives to it"
             ) from error
@@ -292,13 +288,15 @@ class Documents:
                 return await self.costly.in_process(task, pod=storage_root(at) or "")
             except UnknownContext as unknown:
                 fetched = {**fetched, unknown.url: await self._contexts.further(unknown)}
-            except (NotAcceptable, WorkTooCostly):
+            except (errors.NotAcceptable, WorkTooCostly):
                 raise
             except RdfTooLarge as error:
                 raise WorkTooCostly from error
-            except BadRequest as error:
-                raise StorageError(f"The stored document {metadata.path} cannot be read") from error
-        raise BadRequest(ResourceCodes.TOO_MANY_CONTEXTS)
+            except errors.BadRequest as error:
+                raise errors.StorageError(
+                    f"The stored document {metadata.path} cannot be read"
+                ) from error
+        raise errors.BadRequest(ResourceCodes.TOO_MANY_CONTEXTS)
 
     async def _written(self, document: Document, media_type: str, *, at: ResourcePath) -> bytes:
         work = partial(serialize, document, media_type, base_iri=self.url_of(at))

@@ -22,17 +22,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from podstead.core import identifiers
 from podstead.core.caches import BoundedCache
 from podstead.core.conditional import PreconditionResult, evaluate_read
 from podstead.core.errors import NotAcceptable
 from podstead.core.header_fields import MINIMAL_CONTAINER, ByteRange, if_range_holds, select_range
-from podstead.core.identifiers import (
-    ResourcePath,
-    description_of,
-    is_container,
-    segment_name,
-    storage_root,
-)
 from podstead.core.media_types import RDF_TYPES, RDF_XML, choose, essence, excludes
 from podstead.core.operation import Operation
 from podstead.core.request_context import requester, requester_agent
@@ -152,7 +146,11 @@ class Representations:
         self, metadata: Metadata, media_type: str, *, head: bool
     ) -> Representation:
         # The body stored at a container's path is its description.
-        path = description_of(metadata.path) if metadata.kind.is_container else metadata.path
+        path = (
+            identifiers.description_of(metadata.path)
+            if metadata.kind.is_container
+            else metadata.path
+        )
         key = _key(path, metadata, media_type)
         cached = self._renderings.get(key)
         if cached is None:
@@ -162,7 +160,7 @@ class Representations:
         return Representation(media_type, cached, len(cached))
 
     async def _convert_once(
-        self, key: RenderingKey, metadata: Metadata, media_type: str, path: ResourcePath
+        self, key: RenderingKey, metadata: Metadata, media_type: str, path: identifiers.ResourcePath
     ) -> bytes:
         """Convert a document once for all concurrent requests of one requester. The end of one
         request does not end it for the others."""
@@ -182,7 +180,7 @@ class Representations:
             converting.exception()  # perhaps no request is left to receive it
 
     async def _convert(
-        self, key: RenderingKey, metadata: Metadata, media_type: str, path: ResourcePath
+        self, key: RenderingKey, metadata: Metadata, media_type: str, path: identifiers.ResourcePath
     ) -> bytes:
         converted = await self._documents.convert(metadata, media_type, at=path)
         self._renderings.put(key, converted)
@@ -196,7 +194,7 @@ def _chosen(accept: str | None, offered: tuple[str, ...]) -> str:
     return chosen
 
 
-def _key(path: ResourcePath, metadata: Metadata, media_type: str) -> RenderingKey:
+def _key(path: identifiers.ResourcePath, metadata: Metadata, media_type: str) -> RenderingKey:
     return path, state_version(metadata), media_type
 
 
@@ -314,7 +312,7 @@ class Listings:
 
 
 async def pages_of_members(
-    store: ResourceStore, container: ResourcePath
+    store: ResourceStore, container: identifiers.ResourcePath
 ) -> AsyncIterator[Sequence[Metadata]]:
     """All members of a container in the order of their paths, in pages.
 
@@ -334,7 +332,7 @@ async def pages_of_members(
 def listed_member(member: Metadata) -> ListedMember:
     """What a listing states about a member (C-24)."""
     return ListedMember(
-        name=segment_name(member.path),
+        name=identifiers.segment_name(member.path),
         is_container=member.kind.is_container,
         media_type=essence(member.content_type),
         size_bytes=member.size_bytes,
@@ -380,13 +378,16 @@ class ResourceReader:
         NotAcceptable, PreconditionFailed, RangeNotSatisfiable, and Superseded if the resource has
         changed since ``existing`` was read.
         """
-        if self._named_owners is None or storage_root(operation.target) != operation.target:
+        if (
+            self._named_owners is None
+            or identifiers.storage_root(operation.target) != operation.target
+        ):
             return await self._answer(operation, existing)
         owner = await self._named_owners.owner_of(operation.target)
         return replace(await self._answer(operation, existing), owner=owner)
 
     async def _answer(self, operation: Operation, existing: Metadata) -> Outcome:
-        as_listing = existing.kind.is_container and is_container(operation.target)
+        as_listing = existing.kind.is_container and identifiers.is_container(operation.target)
         media_type = self._representations.choose(existing, operation.accept, as_listing=as_listing)
         without_members = as_listing and operation.preferences.without_members
         etag = entity_tag(existing, media_type, without_members=without_members)

@@ -12,32 +12,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from podstead.core import errors, identifiers
 from podstead.core.conditional import check_write
-from podstead.core.errors import (
-    DiskFull,
-    MethodNotAllowed,
-    NotFound,
-    Overloaded,
-    RequestRefused,
-)
-from podstead.core.identifiers import (
-    ResourcePath,
-    accepts_only_rdf,
-    allowed_methods,
-    description_of,
-    storage_root,
-)
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
+from podstead.resources import committer
 from podstead.resources.codes import ResourceCodes
-from podstead.resources.committer import (
-    MAX_ATTEMPTS,
-    AclListener,
-    Committer,
-    WriteExtension,
-    WriteObserver,
-)
 from podstead.resources.content import (
     BodyReceiver,
     ContentValidator,
@@ -78,9 +59,9 @@ class ResourceService:
         max_body_bytes: int,
         rendering_cache_bytes: int,
         named_owners: StorageOwners | None,
-        acl_listener: AclListener,
-        observers: Sequence[WriteObserver] = (),
-        extensions: Sequence[WriteExtension] = (),
+        acl_listener: committer.AclListener,
+        observers: Sequence[committer.WriteObserver] = (),
+        extensions: Sequence[committer.WriteExtension] = (),
     ) -> None:
         """``named_owners`` gives the published owners of storages; ``None`` to publish none."""
         self._context = context
@@ -94,7 +75,7 @@ class ResourceService:
         self._identity_changes = IdentityChanges(context)
         self._content_validator = ContentValidator(context, self._identity_changes)
         self._patches = Patches(context.documents, self._content_validator)
-        self._committer = Committer(
+        self._committer = committer.Committer(
             context.store,
             quota_bytes=context.quota_bytes,
             clock=context.records.clock,
@@ -128,9 +109,9 @@ class ResourceService:
     # --- reading --------------------------------------------------------------------------
 
     async def _read(self, request: ResourceRequest) -> Outcome:
-        for _ in range(MAX_ATTEMPTS):
+        for _ in range(committer.MAX_ATTEMPTS):
             state = await self._read_state(request, request.operation.target)
-            if storage_root(state.target) is None:
+            if identifiers.storage_root(state.target) is None:
                 # ``/name`` is in no storage, so no ACL applies to it. That of the storage
                 # ``/name/`` decides whether the client is redirected there.
                 moved = await self._moved(request, state)
@@ -139,7 +120,7 @@ class ResourceService:
             operation, existing = request.operation, state.existing
             try:
                 await request.authorize(self._gate, state, modes.for_read(state.target))
-            except RequestRefused:
+            except errors.RequestRefused:
                 if existing is None or not await self._may_read_description(request, state):
                     raise
                 operation, existing = without_members(operation, existing)
@@ -152,13 +133,13 @@ class ResourceService:
             if operation.method == "GET":
                 self._note_read(request, operation.target)
             return outcome
-        raise Overloaded(ResourceCodes.CHANGES_TOO_FAST)
+        raise errors.Overloaded(ResourceCodes.CHANGES_TOO_FAST)
 
-    def note_read(self, agent: Identity | None, path: ResourcePath) -> None:
+    def note_read(self, agent: Identity | None, path: identifiers.ResourcePath) -> None:
         """Tell those who observe reads of one that is not an operation of this service."""
         self._context.note_read(agent, path)
 
-    def _note_read(self, request: ResourceRequest, path: ResourcePath) -> None:
+    def _note_read(self, request: ResourceRequest, path: identifiers.ResourcePath) -> None:
         grant = request.grant
         if self._context.note_read(request.agent, path) and grant is not None:
             request.grant = replace(grant, cacheable=False)  # a cache would hide the next one
@@ -181,7 +162,7 @@ class ResourceService:
         return grant.allows(modes.Mode.READ)
 
     async def members(
-        self, request: ResourceRequest, *, after: ResourcePath | None = None, limit: int
+        self, request: ResourceRequest, *, after: identifiers.ResourcePath | None = None, limit: int
     ) -> ListedMembers:
         """Up to ``limit`` members of a container in the order of their paths, after ``after``, for
         those who may read the container. Raises RequestRefused."""
@@ -190,7 +171,7 @@ class ResourceService:
         await request.authorize(self._gate, state, modes.for_read(target))
         container = state.existing
         if container is None or not container.kind.is_container:
-            raise NotFound
+            raise errors.NotFound
         members = await self._store.list_members(container.path, after=after, limit=limit)
         self._note_read(request, container.path)
         return ListedMembers(container, members)
@@ -211,7 +192,7 @@ class ResourceService:
             return self._reader.no_description(request.operation)
         moved = await self._moved(request, state)
         if moved is None:
-            raise NotFound
+            raise errors.NotFound
         return moved
 
     async def _moved(self, request: ResourceRequest, state: TargetState) -> Outcome | None:
@@ -260,7 +241,7 @@ class ResourceService:
         operation = request.operation
         admitted, bounded = await self._begin_put(request)
         received = await self._receiver.receive(
-            bounded, only_rdf=accepts_only_rdf(operation.target)
+            bounded, only_rdf=identifiers.accepts_only_rdf(operation.target)
         )
 
         # May be called several times for one request. Each call uses a new version: two plans for
@@ -284,13 +265,13 @@ class ResourceService:
             raise
 
     async def _within_capacity(
-        self, operation: Operation, path: ResourcePath, *, extra_bytes: int
+        self, operation: Operation, path: identifiers.ResourcePath, *, extra_bytes: int
     ) -> Operation:
         """The operation with a body that raises QuotaExceeded when it exceeds the remaining quota.
 
         Raises DiskFull and QuotaExceeded before any of the body is received.
         """
-        storage = storage_root(path)
+        storage = identifiers.storage_root(path)
         body = await self._capacity.limit_body(operation.body, storage, extra_bytes=extra_bytes)
         return operation if body is operation.body else replace(operation, body=body)
 
@@ -352,9 +333,11 @@ class ResourceService:
         state = await self._read_state(request, target)
         await request.authorize(self._gate, state, modes.for_post(target))
         if state.existing is None:
-            raise NotFound("There is no container here")
-        if "POST" not in allowed_methods(target):
-            raise MethodNotAllowed("Only containers support POST", allow=allowed_methods(target))
+            raise errors.NotFound("There is no container here")
+        if "POST" not in identifiers.allowed_methods(target):
+            raise errors.MethodNotAllowed(
+                "Only containers support POST", allow=identifiers.allowed_methods(target)
+            )
         self._check_conditions(request, state)
         return state
 
@@ -376,7 +359,7 @@ class ResourceService:
         await self._authorize_patch(request, admitted, modes.UNREAD_PATCH)
         try:
             self._capacity.check_disk()
-        except DiskFull:
+        except errors.DiskFull:
             await self._capacity.make_room()
         patch = await self._patches.receive(request.operation)
         await self._admit_patch(request, admitted, patch)
@@ -424,12 +407,16 @@ class ResourceService:
         self, request: ResourceRequest, expected: Metadata | None = None
     ) -> TargetState:
         target = request.operation.target
-        state = await self._read_state(request, target, description_of(target), expected=expected)
+        state = await self._read_state(
+            request, target, identifiers.description_of(target), expected=expected
+        )
         await request.authorize(self._gate, state, modes.for_delete(target, state.snapshot))
-        if "DELETE" not in allowed_methods(target):
-            raise MethodNotAllowed(ResourceCodes.STORAGE_STAYS, allow=allowed_methods(target))
+        if "DELETE" not in identifiers.allowed_methods(target):
+            raise errors.MethodNotAllowed(
+                ResourceCodes.STORAGE_STAYS, allow=identifiers.allowed_methods(target)
+            )
         if state.existing is None:
-            raise NotFound
+            raise errors.NotFound
         self._check_conditions(request, state)
         return state
 
@@ -438,8 +425,8 @@ class ResourceService:
     async def _read_state(
         self,
         request: ResourceRequest,
-        target: ResourcePath,
-        *also: ResourcePath,
+        target: identifiers.ResourcePath,
+        *also: identifiers.ResourcePath,
         expected: Metadata | None = None,
     ) -> TargetState:
         """Read the state of a target; ``expected``, the result of a pending write, replaces what is

@@ -26,25 +26,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from podstead.core import errors, identifiers
 from podstead.core.conditional import check_write
-from podstead.core.errors import (
-    BadRequest,
-    Conflict,
-    ForbiddenDestination,
-    MethodNotAllowed,
-    NotFound,
-    PreconditionFailed,
-    TargetTooLong,
-)
-from podstead.core.identifiers import (
-    ResourcePath,
-    allowed_methods,
-    auxiliary_kind,
-    is_container,
-    parent_container,
-    slash_variant,
-    storage_root,
-)
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.committer import Committer
 from podstead.resources.context import ResourceContext
@@ -84,7 +67,7 @@ _REQUIREMENTS_AT_ONCE: Final = 256
 class _IsContainer(Exception):
     """The source is a container whose URL was sent without its slash."""
 
-    def __init__(self, container: ResourcePath) -> None:
+    def __init__(self, container: identifiers.ResourcePath) -> None:
         super().__init__()
         self.container = container
 
@@ -121,7 +104,9 @@ class Trees:
         self._gate = context.gate
         self._planner = planner
         self._committer = committer
-        self._semaphores = AgentSemaphores(base_url=context.documents.url_of(ResourcePath("")))
+        self._semaphores = AgentSemaphores(
+            base_url=context.documents.url_of(identifiers.ResourcePath(""))
+        )
 
     async def transfer(self, request: ResourceRequest) -> Outcome:
         """Copy or move the target of the request to its destination.
@@ -148,8 +133,10 @@ class Trees:
             state = TreeState(transfer.tree, found, destination=destination)
             read = state.resources
             await self._check_slash(request, TargetState(transfer.source, state))
-            if is_container(destination) and not is_container(transfer.source):
-                raise Conflict(ResourceCodes.SLASH_OF_DOCUMENT)
+            if identifiers.is_container(destination) and not identifiers.is_container(
+                transfer.source
+            ):
+                raise errors.Conflict(ResourceCodes.SLASH_OF_DOCUMENT)
             preconditions, records = await self._admit_transfer(request, transfer, state)
             planned = await self._planner.plan_transfer(
                 request, transfer, state, self._context.new_version()
@@ -158,7 +145,9 @@ class Trees:
 
         write, nearly_full = await self._commit(request, attempt)
         # What moves to another storage is read by whoever may read there.
-        if not transfer.moves or storage_root(transfer.source) != storage_root(destination):
+        if not transfer.moves or identifiers.storage_root(
+            transfer.source
+        ) != identifiers.storage_root(destination):
             for each in read:
                 if each.kind is not ResourceKind.ACL:
                     self._context.note_read(request.agent, each.path)
@@ -199,7 +188,7 @@ class Trees:
             required = tuple(dict.fromkeys(needed))
             preconditions = await self._require(request, required, state)
             if root.existing is not None:
-                raise Conflict(ResourceCodes.DESTINATION_EXISTS)
+                raise errors.Conflict(ResourceCodes.DESTINATION_EXISTS)
             check_new_path_length(tree.root)
             root.check_creatable()
             new_version = self._context.new_version()
@@ -225,7 +214,7 @@ class Trees:
         root = TargetState(target, state)
         await request.authorize(self._gate, root, modes.for_read(target))
         if root.existing is None:
-            raise NotFound
+            raise errors.NotFound
         origin, contents = request.operation.origin, TreeContents()
         for index, each in enumerate(state.resources):
             if index % _REQUIREMENTS_AT_ONCE == 0:
@@ -253,10 +242,10 @@ class Trees:
                 await self._planner.discard(planned.staged)
             if committed is not None:
                 return planned.write, committed.nearly_full
-        raise Conflict(ResourceCodes.TREE_KEEPS_CHANGING)
+        raise errors.Conflict(ResourceCodes.TREE_KEEPS_CHANGING)
 
-    async def _read(self, tree: Tree, *also: ResourcePath) -> Snapshot:
-        paths: dict[ResourcePath, None] = {}
+    async def _read(self, tree: Tree, *also: identifiers.ResourcePath) -> Snapshot:
+        paths: dict[identifiers.ResourcePath, None] = {}
         for path in (tree.root, *also):
             paths |= dict.fromkeys((*paths_to_read(path), *auxiliaries_and(path)))
         limit = MAX_RESOURCES + 1 if tree.with_members else 1
@@ -318,14 +307,15 @@ class Trees:
         operation = request.operation
         root = TargetState(operation.target, state)
         await request.authorize(self._gate, root, required)
-        if operation.method not in allowed_methods(root.target):
-            raise MethodNotAllowed(
-                ResourceCodes.STORAGE_AND_AUXILIARIES_STAY, allow=allowed_methods(root.target)
+        if operation.method not in identifiers.allowed_methods(root.target):
+            raise errors.MethodNotAllowed(
+                ResourceCodes.STORAGE_AND_AUXILIARIES_STAY,
+                allow=identifiers.allowed_methods(root.target),
             )
         if root.existing is None:
-            raise NotFound
+            raise errors.NotFound
         if len(state.resources) > MAX_RESOURCES:
-            raise Conflict(ResourceCodes.TOO_MANY_RESOURCES, number=MAX_RESOURCES)
+            raise errors.Conflict(ResourceCodes.TOO_MANY_RESOURCES, number=MAX_RESOURCES)
 
     async def _require(
         self, request: ResourceRequest, required: Requirements, state: TreeState
@@ -348,17 +338,17 @@ def _transfer_of(request: ResourceRequest) -> TreeTransfer:
     operation = request.operation
     source, destination = operation.target, operation.destination
     if destination is None:
-        raise BadRequest(ResourceCodes.DESTINATION_MISSING)
-    if is_container(source) and not is_container(destination):
-        destination = slash_variant(destination)
+        raise errors.BadRequest(ResourceCodes.DESTINATION_MISSING)
+    if identifiers.is_container(source) and not identifiers.is_container(destination):
+        destination = identifiers.slash_variant(destination)
     if destination == source:
-        raise ForbiddenDestination(ResourceCodes.DESTINATION_IS_SOURCE)
-    if is_container(source) and destination.startswith(source):
-        raise ForbiddenDestination(ResourceCodes.INTO_ITSELF)
-    if auxiliary_kind(destination) is not None:
-        raise ForbiddenDestination(ResourceCodes.AUXILIARY_STAYS)
-    if auxiliary_kind(slash_variant(destination)) is not None:
-        raise Conflict(ResourceCodes.CONTAINER_NAMED_AS_AUXILIARY)
+        raise errors.ForbiddenDestination(ResourceCodes.DESTINATION_IS_SOURCE)
+    if identifiers.is_container(source) and destination.startswith(source):
+        raise errors.ForbiddenDestination(ResourceCodes.INTO_ITSELF)
+    if identifiers.auxiliary_kind(destination) is not None:
+        raise errors.ForbiddenDestination(ResourceCodes.AUXILIARY_STAYS)
+    if identifiers.auxiliary_kind(identifiers.slash_variant(destination)) is not None:
+        raise errors.Conflict(ResourceCodes.CONTAINER_NAMED_AS_AUXILIARY)
     tree = Tree(source, with_members=operation.with_members)
     return TreeTransfer(tree, destination, moves=operation.method == "MOVE")
 
@@ -385,17 +375,17 @@ def _check_destination(request: ResourceRequest, transfer: TreeTransfer, state: 
     destination = TargetState(path, state)
     if destination.existing is not None:
         if not request.operation.overwrite:
-            raise PreconditionFailed(ResourceCodes.DESTINATION_EXISTS)
-        if is_container(path):
-            raise Conflict(ResourceCodes.DESTINATION_IS_CONTAINER)
+            raise errors.PreconditionFailed(ResourceCodes.DESTINATION_EXISTS)
+        if identifiers.is_container(path):
+            raise errors.Conflict(ResourceCodes.DESTINATION_IS_CONTAINER)
         return
-    parent = parent_container(path)
+    parent = identifiers.parent_container(path)
     # RFC 4918 sections 9.8.5 and 9.9.4: unlike PUT, these methods create no containers.
     if parent is None or state[parent] is None:
-        raise Conflict(ResourceCodes.DESTINATION_WITHOUT_CONTAINER)
+        raise errors.Conflict(ResourceCodes.DESTINATION_WITHOUT_CONTAINER)
     destination.check_creatable()
     for each in state.subjects:
         new_path = transfer.new_path(each)
         check_new_path_length(new_path)
         if new_path.count("/") > MAX_DEPTH:
-            raise TargetTooLong(WacCodes.TOO_DEEP, number=MAX_DEPTH)
+            raise errors.TargetTooLong(WacCodes.TOO_DEEP, number=MAX_DEPTH)

@@ -21,18 +21,13 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
+from podstead.resources import planning
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.content import ContentValidator
 from podstead.resources.context import ResourceContext
 from podstead.resources.documents import EMPTY_DATASET, is_rdf
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
-from podstead.resources.planning import (
-    NewVersion,
-    derived_records,
-    empty_container,
-    has_hook,
-)
 from podstead.resources.renaming import Relocation, relocated_description, relocated_rules
 from podstead.resources.target_state import TargetState
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
@@ -118,7 +113,7 @@ class TreePlanner:
         request: ResourceRequest,
         transfer: TreeTransfer,
         state: TreeState,
-        new_version: NewVersion,
+        new_version: planning.NewVersion,
     ) -> PlannedTree:
         """The write of the transfer, and what was staged for it, which the caller must discard.
 
@@ -135,7 +130,7 @@ class TreePlanner:
         return _planned(builder, new_version, request.agent)
 
     async def plan_deletion(
-        self, request: ResourceRequest, state: TreeState, new_version: NewVersion
+        self, request: ResourceRequest, state: TreeState, new_version: planning.NewVersion
     ) -> PlannedTree:
         """The write that deletes the whole tree. Raises as :meth:`plan_transfer` does."""
         tree = Tree(request.operation.target)
@@ -151,13 +146,13 @@ class TreePlanner:
         puts: Sequence[Put],
         read: ReadContent,
         state: TreeState,
-        new_version: NewVersion,
+        new_version: planning.NewVersion,
     ) -> PlannedTree:
         """The write that creates the target of the request with everything below it, and the
         containers above it that are missing. Raises as :meth:`plan_transfer` does."""
         root = TargetState(request.operation.target, state)
         builder = _WriteBuilder(preconditions=list(root.creation_preconditions()))
-        builder.puts += [empty_container(path) for path in root.missing_containers()]
+        builder.puts += [planning.empty_container(path) for path in root.missing_containers()]
         for index, put in enumerate(puts):
             if index % _RESOURCES_AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -334,13 +329,15 @@ class TreePlanner:
             request, target, after, version
         )
         hooks, path = self._content_validator.write_hooks, target.stored_path
-        if has_hook(hooks, path):
-            derived = await derived_records(hooks, path, await after())
+        if planning.has_hook(hooks, path):
+            derived = await planning.derived_records(hooks, path, await after())
             builder.records += derived.records
             builder.preconditions += derived.preconditions
 
 
-def _planned(builder: _WriteBuilder, new_version: NewVersion, by: Identity | None) -> PlannedTree:
+def _planned(
+    builder: _WriteBuilder, new_version: planning.NewVersion, by: Identity | None
+) -> PlannedTree:
     agent = None if by is None else by.iri
     created = (
         Change(put.path, ChangeType.CREATE if put.creates else ChangeType.UPDATE, agent)

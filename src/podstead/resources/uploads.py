@@ -23,17 +23,9 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
+from podstead.core import errors
 from podstead.core.codes import CoreCodes
 from podstead.core.conditional import Conditions
-from podstead.core.errors import (
-    BodyTooLarge,
-    Conflict,
-    NotFound,
-    Overloaded,
-    PodsteadError,
-    RateLimited,
-    StorageError,
-)
 from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container, storage_root
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation, RequestBody
@@ -106,11 +98,11 @@ class Progress:
             await self.records.commit([put], [stored.unchanged])
         except Contention as error:
             if await self.records.read(UPLOADS, stored.key) is None:
-                raise NotFound(ResourceCodes.NO_SUCH_UPLOAD) from error
-            raise Overloaded("Another request continues this upload; try again") from error
+                raise errors.NotFound(ResourceCodes.NO_SUCH_UPLOAD) from error
+            raise errors.Overloaded("Another request continues this upload; try again") from error
         changed = await self.records.read(UPLOADS, stored.key)
         if changed is None:
-            raise NotFound(ResourceCodes.NO_SUCH_UPLOAD)
+            raise errors.NotFound(ResourceCodes.NO_SUCH_UPLOAD)
         self.stored = changed
 
 
@@ -138,7 +130,7 @@ class DraftBody(AnnouncedBody):
 
     async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
         if self.size_bytes > limit_bytes:
-            raise BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
+            raise errors.BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
         async for chunk in self._content.chunks():
             yield chunk
 
@@ -206,7 +198,7 @@ class UploadService:
         try:
             async with self.held(begun.upload, agent) as (stored, draft):
                 if draft is None:
-                    raise NotFound(ResourceCodes.NO_SUCH_UPLOAD)
+                    raise errors.NotFound(ResourceCodes.NO_SUCH_UPLOAD)
                 # What the agent holds already is not part of the storage's use yet.
                 root = storage_root(record.target)
                 held_bytes = sum(
@@ -239,7 +231,7 @@ class UploadService:
         async with self.held(upload, agent) as (stored, draft):
             if draft is None:
                 if stored.value.target != target:
-                    raise Conflict(ResourceCodes.UPLOAD_FINISHED)
+                    raise errors.Conflict(ResourceCodes.UPLOAD_FINISHED)
                 return
             await draft.truncate(stored.value.size_bytes)
             record = replace(
@@ -278,12 +270,12 @@ class UploadService:
         )
         try:
             outcome = await self.resources.handle(request)
-        except PodsteadError:
+        except errors.PodsteadError:
             await progress.checkpoint()
             raise
         try:
             await self._drafts.uploads.remove(stored.key)
-        except StorageError:  # the resource is stored; the next sweep removes the draft
+        except errors.StorageError:  # the resource is stored; the next sweep removes the draft
             logger.exception("The draft of a finished upload could not be removed")
         return UploadState(upload, record, expires_ms, outcome)
 
@@ -311,14 +303,14 @@ class UploadService:
                 # The data root was restored from a backup that has the record only.
                 logger.warning("The draft of an upload is missing; the upload is forgotten")
                 await self.records.commit([UPLOADS.drop(key)])
-                raise NotFound(ResourceCodes.NO_SUCH_UPLOAD) from error
+                raise errors.NotFound(ResourceCodes.NO_SUCH_UPLOAD) from error
 
     async def _find(self, key: str, agent: Identity | None) -> Versioned[UploadRecord]:
         for kind in (UPLOADS, FINISHED_UPLOADS):
             stored = await self.records.read(kind, key)
             if stored is not None and stored.value.agent == (None if agent is None else agent.iri):
                 return stored
-        raise NotFound(ResourceCodes.NO_SUCH_UPLOAD)
+        raise errors.NotFound(ResourceCodes.NO_SUCH_UPLOAD)
 
     async def _own(self, agent: Identity | None) -> list[Versioned[UploadRecord]]:
         """The uploads that an agent has in progress."""
@@ -334,7 +326,7 @@ class UploadService:
         if in_all >= MAX_IN_ALL - RESERVED:
             limit = 0 if in_all >= MAX_IN_ALL else MAX_OF_RESERVED
         if own >= limit:
-            raise RateLimited(ResourceCodes.TOO_MANY_UPLOADS, retry_after_s=60)
+            raise errors.RateLimited(ResourceCodes.TOO_MANY_UPLOADS, retry_after_s=60)
 
 
 def check_target(record: UploadRecord) -> None:
@@ -342,7 +334,7 @@ def check_target(record: UploadRecord) -> None:
     # Access rules and descriptions are small, and a file that happens to have such a name must not
     # become one.
     if is_container(record.target) or auxiliary_kind(record.target) is not None:
-        raise Conflict("Only documents can be uploaded in parts; use PUT")
+        raise errors.Conflict("Only documents can be uploaded in parts; use PUT")
 
 
 def put_request(
@@ -381,6 +373,6 @@ def upload_key(upload: str) -> str:
     """The key of an upload's records and the name of its draft. Raises NotFound for a name that
     no upload can have."""
     if _NAME.fullmatch(upload) is None:
-        raise NotFound(ResourceCodes.NO_SUCH_UPLOAD)
+        raise errors.NotFound(ResourceCodes.NO_SUCH_UPLOAD)
     # For the public, the name is a secret.
     return upload[:_AGENT_CHARS] + secret_key(upload)[: 2 * _RANDOM_BYTES]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypedDict, Typ
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.histogram import Histogram
 from podstead.core.identifiers import ResourcePath
+from podstead.storage import tables
 from podstead.storage.blobs.body_store import BodyMissing, BodyStore, BodyStoreFactory, ContentBody
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
@@ -45,19 +46,6 @@ from podstead.storage.removal import PodRemovals
 from podstead.storage.schema import Row
 from podstead.storage.state import folded
 from podstead.storage.steps import Begin
-from podstead.storage.tables import (
-    CHANGES,
-    ENTRIES,
-    METADATA,
-    POD,
-    TOKENS,
-    change_of,
-    end_of,
-    entry_of,
-    metadata_of,
-    pod_of,
-    token_of,
-)
 
 if TYPE_CHECKING:  # for commands only
     from podstead.storage.inspection import Inspection
@@ -75,21 +63,21 @@ _MS_PER_DAY: Final = 24 * 60 * 60 * 1000
 
 _LIST_ACLS: Final = (
     # The number is written out, so that the index of these rows is used.
-    f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    f"SELECT {tables.METADATA} FROM resources"  # noqa: S608 - our columns
     f" WHERE kind = {ResourceKind.ACL.value} AND path > %s ORDER BY path LIMIT %s"
 )
 _CHANGES_AFTER: Final = (
-    f"SELECT {CHANGES.names} FROM changes"  # noqa: S608 - our columns
+    f"SELECT {tables.CHANGES.names} FROM changes"  # noqa: S608 - our columns
     " WHERE sequence > %s ORDER BY sequence LIMIT %s"
 )
 _CHANGES_BEFORE: Final = (
-    f"SELECT {CHANGES.names} FROM changes"  # noqa: S608 - our columns
+    f"SELECT {tables.CHANGES.names} FROM changes"  # noqa: S608 - our columns
     " WHERE sequence < %s AND sequence >= %s AND path >= %s AND path < %s"
     " ORDER BY sequence DESC LIMIT %s"
 )
 _NEWEST_SEQUENCE: Final = "SELECT value FROM counters WHERE name = 'changes'"
 _LIST_PODS: Final = (
-    f"SELECT {POD} FROM pods"  # noqa: S608 - our columns
+    f"SELECT {tables.POD} FROM pods"  # noqa: S608 - our columns
     " WHERE folded_name > %s ORDER BY folded_name LIMIT %s"
 )
 _USED_BYTES: Final = (
@@ -103,9 +91,9 @@ _POD_TOTALS: Final = (
     " FROM pods p LEFT JOIN storages s ON s.root = p.root) each_pod"
 )
 _LIST_CHARGES: Final = "SELECT charge, size_bytes FROM charges WHERE root = %s"
-_READ_ENTRY: Final = f"SELECT {ENTRIES.names} FROM entries WHERE entry = %s"  # noqa: S608
+_READ_ENTRY: Final = f"SELECT {tables.ENTRIES.names} FROM entries WHERE entry = %s"  # noqa: S608
 _LIST_ENTRIES: Final = (
-    f"SELECT {ENTRIES.names} FROM entries"  # noqa: S608 - our columns
+    f"SELECT {tables.ENTRIES.names} FROM entries"  # noqa: S608 - our columns
     " WHERE entry > %s AND entry < %s AND (expires_ms IS NULL OR expires_ms > %s)"
     " ORDER BY entry LIMIT %s"
 )
@@ -114,8 +102,8 @@ _COUNT_ENTRIES: Final = (
     "SELECT count(*) FROM (SELECT 1 FROM entries WHERE entry > %s AND entry < %s LIMIT %s) AS found"
 )
 _NEWEST_FIRST: Final = "ORDER BY issued_s DESC, token_id"
-_LIST_TOKENS: Final = f"SELECT {TOKENS.names} FROM tokens {_NEWEST_FIRST}"  # noqa: S608
-_LIST_TOKENS_OF: Final = f"SELECT {TOKENS.names} FROM tokens WHERE pod = %s {_NEWEST_FIRST}"  # noqa: S608
+_LIST_TOKENS: Final = f"SELECT {tables.TOKENS.names} FROM tokens {_NEWEST_FIRST}"  # noqa: S608
+_LIST_TOKENS_OF: Final = f"SELECT {tables.TOKENS.names} FROM tokens WHERE pod = %s {_NEWEST_FIRST}"  # noqa: S608
 
 Found = TypeVar("Found")
 Statements = Callable[..., Any]
@@ -311,18 +299,18 @@ class BaseStore(ABC):
     def list_acls(
         self, *, after: ResourcePath | None = None, limit: int
     ) -> Coroutine[Any, Any, list[Metadata]]:
-        return self._all(_LIST_ACLS, (after or "", limit), metadata_of)
+        return self._all(_LIST_ACLS, (after or "", limit), tables.metadata_of)
 
     def changes_after(
         self, sequence: int, *, limit: int
     ) -> Coroutine[Any, Any, list[LoggedChange]]:
-        return self._all(_CHANGES_AFTER, (sequence, limit), change_of)
+        return self._all(_CHANGES_AFTER, (sequence, limit), tables.change_of)
 
     def changes_before(
         self, sequence: int, *, first: int, below: ResourcePath, limit: int
     ) -> Coroutine[Any, Any, list[LoggedChange]]:
-        values = (sequence, first, below, end_of(below), limit)
-        return self._all_slowly(_CHANGES_BEFORE, values, change_of)
+        values = (sequence, first, below, tables.end_of(below), limit)
+        return self._all_slowly(_CHANGES_BEFORE, values, tables.change_of)
 
     async def newest_sequence(self) -> int:
         found = await self._all(_NEWEST_SEQUENCE, (), _number)
@@ -331,7 +319,7 @@ class BaseStore(ABC):
         return found[0]
 
     def list_pods(self, *, after: str = "", limit: int) -> Coroutine[Any, Any, list[PodRecord]]:
-        return self._all(_LIST_PODS, (folded(after), limit), pod_of)
+        return self._all(_LIST_PODS, (folded(after), limit), tables.pod_of)
 
     async def used_bytes(self, name: str) -> int:
         found = await self._all(_USED_BYTES, (folded(name),), _number)
@@ -345,7 +333,7 @@ class BaseStore(ABC):
         return dict(await self._all(_LIST_CHARGES, (root,), _pair))
 
     async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
-        for found in await self._all(_READ_ENTRY, (entry,), entry_of):
+        for found in await self._all(_READ_ENTRY, (entry,), tables.entry_of):
             return None if found.has_expired(now_ms) else found
         return None
 
@@ -355,8 +343,8 @@ class BaseStore(ABC):
         # "0" is the character after the slash that ends the kind.
         values = (max(f"{kind}/", after), f"{kind}0", now_ms)
         if owner is None:
-            return self._all(_LIST_ENTRIES, (*values, limit), entry_of)
-        return self._all(_LIST_ENTRIES_OF, (*values, owner, limit), entry_of)
+            return self._all(_LIST_ENTRIES, (*values, limit), tables.entry_of)
+        return self._all(_LIST_ENTRIES_OF, (*values, owner, limit), tables.entry_of)
 
     async def count_entries(self, kind: str, *, at_most: int) -> int:
         (count,) = await self._all(_COUNT_ENTRIES, (f"{kind}/", f"{kind}0", at_most), _number)
@@ -364,8 +352,8 @@ class BaseStore(ABC):
 
     def list_tokens(self, *, pod: str | None = None) -> Coroutine[Any, Any, list[TokenRecord]]:
         if pod is None:
-            return self._all_slowly(_LIST_TOKENS, (), token_of)
-        return self._all(_LIST_TOKENS_OF, (pod,), token_of)
+            return self._all_slowly(_LIST_TOKENS, (), tables.token_of)
+        return self._all(_LIST_TOKENS_OF, (pod,), tables.token_of)
 
     def fetch(self, select: str, *values: object) -> Coroutine[Any, Any, list[Row]]:
         return self._all(select, values, tuple)

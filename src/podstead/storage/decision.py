@@ -14,44 +14,9 @@ from msgspec.structs import replace
 
 from podstead.core.conditional import time_after, time_of_deletion, time_of_member
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
+from podstead.storage import records
 from podstead.storage.former_states import DroppedFormer, KeptStates, MovedFormer
 from podstead.storage.quota import NEARLY_FULL_PERCENT, fixed_charge
-from podstead.storage.records import (
-    Absent,
-    AtVersion,
-    BlobId,
-    Change,
-    CommitOutcome,
-    Committed,
-    DropEntry,
-    DropFormer,
-    DropPod,
-    DropRow,
-    Entry,
-    EntryAt,
-    EntryPrecondition,
-    MembersAt,
-    MoveRows,
-    NoEntry,
-    NoMembers,
-    NoPod,
-    OverQuota,
-    PodQuota,
-    PodRecord,
-    Precondition,
-    Present,
-    Put,
-    PutEntry,
-    PutRow,
-    QuotaLevel,
-    Record,
-    ResourceKind,
-    StagedBlob,
-    StoredBody,
-    Version,
-    VersionConflict,
-    Write,
-)
 from podstead.storage.state import (
     ChangeRow,
     CopiedBody,
@@ -69,12 +34,12 @@ class InvalidWrite(Exception):
 class _Refused(Exception):
     """The write is refused with the given outcome."""
 
-    def __init__(self, outcome: VersionConflict | OverQuota) -> None:
+    def __init__(self, outcome: records.VersionConflict | records.OverQuota) -> None:
         super().__init__()
         self.outcome = outcome
 
 
-def decide(write: Write, state: State) -> CommitOutcome:
+def decide(write: records.Write, state: State) -> records.CommitOutcome:
     """Check ``write`` against ``state`` and, if it is valid, apply it to ``state``.
 
     Every other outcome, including InvalidWrite, leaves ``state`` unchanged for the next write of
@@ -83,7 +48,7 @@ def decide(write: Write, state: State) -> CommitOutcome:
     # First, because the caller retries after a failed precondition, while OverQuota is final.
     for precondition in write.preconditions:
         if not _holds(precondition, state, write.at_ms):
-            return VersionConflict(precondition)
+            return records.VersionConflict(precondition)
     pending = _PendingWrite(write, state)
     try:
         pending.compute()
@@ -92,40 +57,44 @@ def decide(write: Write, state: State) -> CommitOutcome:
     return pending.apply()
 
 
-def _holds(precondition: Precondition, state: State, at_ms: int) -> bool:
+def _holds(precondition: records.Precondition, state: State, at_ms: int) -> bool:
     match precondition:  # in the order of their frequency; a write has about ten
-        case Absent():
+        case records.Absent():
             return state.resources[precondition.path] is None
-        case Present():
+        case records.Present():
             return state.resources[precondition.path] is not None
-        case AtVersion() | MembersAt() | NoMembers():
+        case records.AtVersion() | records.MembersAt() | records.NoMembers():
             return _row_holds(precondition, state.resources[precondition.path])
-        case EntryAt() | NoEntry():
+        case records.EntryAt() | records.NoEntry():
             return _entry_holds(precondition, state.entries[precondition.entry], at_ms)
-        case NoPod():
+        case records.NoPod():
             return folded(precondition.name) not in state.taken_pods
 
 
-def _row_holds(precondition: AtVersion | MembersAt | NoMembers, row: ResourceRow | None) -> bool:
+def _row_holds(
+    precondition: records.AtVersion | records.MembersAt | records.NoMembers, row: ResourceRow | None
+) -> bool:
     match precondition:
-        case AtVersion():
+        case records.AtVersion():
             return row is not None and row.version == precondition.version
-        case MembersAt():
+        case records.MembersAt():
             return row is not None and row.members_version == precondition.members_version
-        case NoMembers():
+        case records.NoMembers():
             return row is None or row.member_count == 0
 
 
-def _entry_holds(precondition: EntryPrecondition, entry: Entry | None, at_ms: int) -> bool:
+def _entry_holds(
+    precondition: records.EntryPrecondition, entry: records.Entry | None, at_ms: int
+) -> bool:
     # An expired entry is removed by a later sweep; nothing may depend on when.
     if entry is not None and entry.has_expired(at_ms):
         entry = None
-    if isinstance(precondition, NoEntry):
+    if isinstance(precondition, records.NoEntry):
         return entry is None
     return entry is not None and entry.version == precondition.version
 
 
-def _created_ms(old: ResourceRow | None, put: Put, write: Write) -> int:
+def _created_ms(old: ResourceRow | None, put: records.Put, write: records.Write) -> int:
     if old is not None:
         return old.created_ms
     return write.at_ms if put.created_ms is None else put.created_ms
@@ -137,8 +106,8 @@ def _bytes(body: bytes | CopiedBody | None) -> bytes | None:
 
 
 def _membership_of(
-    old: ResourceRow | None, put: Put, write: Write
-) -> tuple[Version | None, int | None, int]:
+    old: ResourceRow | None, put: records.Put, write: records.Write
+) -> tuple[records.Version | None, int | None, int]:
     """Version, time and number of the members after a put; replacing a container keeps them."""
     if old is not None:
         return old.members_version, old.members_modified_ms, old.member_count
@@ -184,15 +153,15 @@ class _PendingWrite:
         "write",
     )
 
-    def __init__(self, write: Write, state: State) -> None:
+    def __init__(self, write: records.Write, state: State) -> None:
         self.write = write
         self.state = state
         self.rows: dict[ResourcePath, ResourceRow | None] = {}
         self.bodies: dict[ResourcePath, bytes | CopiedBody | None] = {}
         self.grown_bytes: dict[ResourcePath, int] = {}
-        self.nearly_full: QuotaLevel | None = None
-        self.dropped: list[BlobId] = []
-        self.taken_blobs: list[BlobId] = []
+        self.nearly_full: records.QuotaLevel | None = None
+        self.dropped: list[records.BlobId] = []
+        self.taken_blobs: list[records.BlobId] = []
         # The resources whose blobs other resources take over.
         self.moved_blobs: set[ResourcePath] = set()
         # What the write moves within a storage, by its former path, and what it keeps of former
@@ -221,11 +190,15 @@ class _PendingWrite:
             raise InvalidWrite(f"{path}: put or deleted twice")
         return self.state.resources[path]
 
-    def _put(self, put: Put) -> None:
+    def _put(self, put: records.Put) -> None:
         path, write = put.path, self.write
         old = self._stored(path)
         if put.creates is not (old is None):
-            raise _Refused(VersionConflict(Absent(path) if put.creates else Present(path)))
+            raise _Refused(
+                records.VersionConflict(
+                    records.Absent(path) if put.creates else records.Present(path)
+                )
+            )
         if old is not None and old.kind != put.kind.value:
             raise InvalidWrite(f"{path}: the kind of a resource cannot change")
         # Auxiliary resources are not listed, so they are not members of a container.
@@ -249,12 +222,12 @@ class _PendingWrite:
             self._touch(container, added=0 if old else 1)
 
     def _modified_ms(
-        self, put: Put, old: ResourceRow | None, container: ResourcePath | None
+        self, put: records.Put, old: ResourceRow | None, container: ResourcePath | None
     ) -> int:
         at_ms = self.write.at_ms if put.modified_ms is None else put.modified_ms
         if old is not None:
             return time_after(at_ms, _last_modified_ms(old))
-        if put.modified_ms is not None or put.kind is ResourceKind.STORAGE:
+        if put.modified_ms is not None or put.kind is records.ResourceKind.STORAGE:
             return at_ms
         if container is None:
             return time_of_deletion(at_ms)
@@ -263,28 +236,28 @@ class _PendingWrite:
         changed_ms = None if above is None else above.members_modified_ms
         return at_ms if changed_ms is None else time_of_member(at_ms, changed_ms)
 
-    def _put_body(self, put: Put) -> BlobId | None:
+    def _put_body(self, put: records.Put) -> records.BlobId | None:
         body = put.body
-        if isinstance(body, StagedBlob):
+        if isinstance(body, records.StagedBlob):
             # A blob belongs to one resource: replacing or deleting that one removes the file.
             if body.blob not in self.state.staged or body.blob in self.taken_blobs:
                 raise InvalidWrite(f"{put.path}: the blob is not staged")
             self.taken_blobs.append(body.blob)
             self.bodies[put.path] = None
             return body.blob
-        if isinstance(body, StoredBody):
+        if isinstance(body, records.StoredBody):
             return self._take_stored_body(put.path, put.kind, body)
         self.bodies[put.path] = body.content
         return None
 
     def _take_stored_body(
-        self, path: ResourcePath, kind: ResourceKind, body: StoredBody
-    ) -> BlobId | None:
+        self, path: ResourcePath, kind: records.ResourceKind, body: records.StoredBody
+    ) -> records.BlobId | None:
         # The state still holds what was stored before this write.
         source = self.state.resources[body.path]
         if source is None or source.version != body.version:
-            raise _Refused(VersionConflict(AtVersion(body.path, body.version)))
-        if ResourceKind.ACL.value in (source.kind, kind.value):
+            raise _Refused(records.VersionConflict(records.AtVersion(body.path, body.version)))
+        if records.ResourceKind.ACL.value in (source.kind, kind.value):
             raise InvalidWrite(f"{path}: an ACL names its subject, so it cannot be copied as it is")
         if source.size_bytes != body.size_bytes:
             raise InvalidWrite(f"{path}: the body at {body.path} has another size")
@@ -303,7 +276,7 @@ class _PendingWrite:
     def _delete(self, path: ResourcePath) -> None:
         old = self._stored(path)
         if old is None:
-            raise _Refused(VersionConflict(Present(path)))
+            raise _Refused(records.VersionConflict(records.Present(path)))
         self.rows[path] = None
         self.bodies[path] = None
         self._grow(path, -fixed_charge(path))
@@ -350,12 +323,12 @@ class _PendingWrite:
             membership = self.memberships.pop(path, None)
             remaining = (old.member_count if old else 0) + (membership.added if membership else 0)
             if remaining != 0:
-                raise _Refused(VersionConflict(NoMembers(path)))
+                raise _Refused(records.VersionConflict(records.NoMembers(path)))
         for path, membership in self.memberships.items():
             # The write itself may create the container, or change its triples.
             row = self.rows[path] if path in self.rows else self.state.resources[path]
             if row is None:
-                raise _Refused(VersionConflict(Present(path)))
+                raise _Refused(records.VersionConflict(records.Present(path)))
             self.rows[path] = replace(
                 row,
                 members_version=self.write.version,
@@ -395,21 +368,21 @@ class _PendingWrite:
             if not quota_bytes:
                 continue
             if quota_bytes < used + grown and grown > 0:
-                raise _Refused(OverQuota(root, used, grown, quota_bytes))
+                raise _Refused(records.OverQuota(root, used, grown, quota_bytes))
             if 100 * (used + grown) >= NEARLY_FULL_PERCENT * quota_bytes:
-                self.nearly_full = QuotaLevel(used + grown, quota_bytes)
+                self.nearly_full = records.QuotaLevel(used + grown, quota_bytes)
 
     def _quota_of(self, root: ResourcePath) -> int:
         own, default = self.state.own_quotas, self.write.default_quota_bytes
         return own.get(folded(root.strip("/")), default) if own else default
 
-    def _check_record(self, record: Record) -> None:
-        if isinstance(record, PodRecord) and folded(record.name) in self._pods_that_stay():
-            raise _Refused(VersionConflict(NoPod(record.name)))
-        if isinstance(record, DropPod) and folded(record.name) not in self.state.taken_pods:
+    def _check_record(self, record: records.Record) -> None:
+        if isinstance(record, records.PodRecord) and folded(record.name) in self._pods_that_stay():
+            raise _Refused(records.VersionConflict(records.NoPod(record.name)))
+        if isinstance(record, records.DropPod) and folded(record.name) not in self.state.taken_pods:
             raise InvalidWrite(f"{record.name}: there is no such pod")
 
-    def apply(self) -> Committed:
+    def apply(self) -> records.Committed:
         """Apply the draft to the state. Nothing can fail from here on."""
         state, write = self.state, self.write
         if write.deletes:
@@ -435,7 +408,7 @@ class _PendingWrite:
         for change in write.changes:
             self._apply_change(change)
         sequence = state.sequence if write.changes else None
-        return Committed(sequence, self.nearly_full, tuple(self.dropped))
+        return records.Committed(sequence, self.nearly_full, tuple(self.dropped))
 
     def _moved_former(self) -> Iterator[MovedFormer]:
         for source, target in self.moved.items():
@@ -448,7 +421,7 @@ class _PendingWrite:
         state, write = self.state, self.write
         for path in write.deletes:
             old = state.resources[path]
-            if old is not None and old.kind == ResourceKind.ACL.value:
+            if old is not None and old.kind == records.ResourceKind.ACL.value:
                 # A body that this batch has put exists only in the state. ``None`` makes the engine
                 # copy the stored one. A body in a file is not kept: an empty ACL grants nothing.
                 content = b"" if old.blob is not None else _bytes(state.bodies.get(path))
@@ -457,27 +430,29 @@ class _PendingWrite:
                 )
 
     def _pods_that_stay(self) -> set[str]:
-        dropped = {folded(each.name) for each in self.write.records if isinstance(each, DropPod)}
+        dropped = {
+            folded(each.name) for each in self.write.records if isinstance(each, records.DropPod)
+        }
         return self.state.taken_pods - dropped
 
-    def _apply_record(self, record: Record) -> None:
-        if isinstance(record, PodRecord):
+    def _apply_record(self, record: records.Record) -> None:
+        if isinstance(record, records.PodRecord):
             self.state.taken_pods.add(folded(record.name))
             self.state.pods.append(record)
             self._apply_quota(record)
-        elif isinstance(record, PodQuota):
+        elif isinstance(record, records.PodQuota):
             self.state.quotas.append(record)
             self._apply_quota(record)
-        elif isinstance(record, DropPod):
+        elif isinstance(record, records.DropPod):
             self._drop_pod(folded(record.name))
-        elif isinstance(record, PutEntry):
+        elif isinstance(record, records.PutEntry):
             self._apply_entry(record)
-        elif isinstance(record, DropEntry):
+        elif isinstance(record, records.DropEntry):
             self.state.entries[record.entry] = None
             self.state.changed_entries.add(record.entry)
-        elif isinstance(record, PutRow | DropRow | MoveRows):
+        elif isinstance(record, records.PutRow | records.DropRow | records.MoveRows):
             self.state.rows.append(record)
-        elif isinstance(record, DropFormer):
+        elif isinstance(record, records.DropFormer):
             self.state.former.append(DroppedFormer(record.key, self.write.at_ms))
         else:
             self.state.tokens.append(record)
@@ -490,19 +465,19 @@ class _PendingWrite:
         state.pods = [pod for pod in state.pods if folded(pod.name) != name]
         state.dropped_pods.append(name)
 
-    def _apply_quota(self, record: PodRecord | PodQuota) -> None:
+    def _apply_quota(self, record: records.PodRecord | records.PodQuota) -> None:
         if record.quota_bytes is None:
             self.state.own_quotas.pop(folded(record.name), None)
         else:
             self.state.own_quotas[folded(record.name)] = record.quota_bytes
 
-    def _apply_entry(self, put: PutEntry) -> None:
-        self.state.entries[put.entry] = Entry(
+    def _apply_entry(self, put: records.PutEntry) -> None:
+        self.state.entries[put.entry] = records.Entry(
             put.entry, self.write.version, put.value, put.owner, put.expires_ms
         )
         self.state.changed_entries.add(put.entry)
 
-    def _apply_change(self, change: Change) -> None:
+    def _apply_change(self, change: records.Change) -> None:
         # Numbered here and not in compute(), so that a refused write leaves no gap in the log.
         self.state.sequence += 1
         self.state.changes.append(

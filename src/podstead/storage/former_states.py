@@ -24,15 +24,7 @@ from podstead.core.identifiers import (
     storage_root,
 )
 from podstead.core.value import Value
-from podstead.storage.records import (
-    BlobId,
-    DropFormer,
-    KeepFormer,
-    Metadata,
-    ResourceKind,
-    Version,
-    Write,
-)
+from podstead.storage import records
 from podstead.storage.schema import Row
 from podstead.storage.state import CopiedBody, ResourceRow
 from podstead.storage.tables import FORMER_STATES
@@ -61,31 +53,31 @@ class FormerState(Value):
     root: ResourcePath
     path: ResourcePath
     modified_ms: int
-    version: Version
+    version: records.Version
     ended_ms: int
-    ended_version: Version
+    ended_version: records.Version
     deleted: int
     agent: str | None
     client: str | None
     acl: ResourcePath | None
-    acl_version: Version | None
+    acl_version: records.Version | None
     kind: int
     content_type: str
     size_bytes: int
     created_ms: int
-    blob: BlobId | None
+    blob: records.BlobId | None
 
     @property
-    def drop(self) -> DropFormer:
+    def drop(self) -> records.DropFormer:
         """Removes it."""
-        return DropFormer(self.root, self.path, self.modified_ms, self.version)
+        return records.DropFormer(self.root, self.path, self.modified_ms, self.version)
 
     @property
-    def metadata(self) -> Metadata:
+    def metadata(self) -> records.Metadata:
         """The metadata of the resource in this state."""
-        return Metadata(
+        return records.Metadata(
             self.path,
-            ResourceKind(self.kind),
+            records.ResourceKind(self.kind),
             self.version,
             self.content_type,
             self.size_bytes,
@@ -137,7 +129,7 @@ class KeptStates:
 
     __slots__ = ("_deleted", "_keeps", "_rules", "_write", "rows")
 
-    def __init__(self, write: Write, keeps: KeepFormer) -> None:
+    def __init__(self, write: records.Write, keeps: records.KeepFormer) -> None:
         self._write = write
         self._keeps = keeps
         self._rules = dict(keeps.rules)
@@ -162,7 +154,7 @@ class KeptStates:
             return False
         is_deleted = path in self._deleted
         # Rules say who could read other states, and so they are kept whatever happens to them.
-        if old.kind != ResourceKind.ACL.value and (
+        if old.kind != records.ResourceKind.ACL.value and (
             moves or not keeps.deleted if is_deleted else not keeps.replaced
         ):
             return False

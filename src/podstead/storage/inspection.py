@@ -15,15 +15,9 @@ from typing import Any, ClassVar, Final, Protocol
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.value import Value
+from podstead.storage import quota
 from podstead.storage.former_states import FormerState, former_state_of
 from podstead.storage.migrations import Migrations
-from podstead.storage.quota import (
-    BYTES_PER_PATH_BYTE,
-    BYTES_PER_PATH_PAGE,
-    MAX_SHORT_PATH_BYTES,
-    PATH_PAGE_BYTES,
-    RESOURCE_BYTES,
-)
 from podstead.storage.records import BlobId, Entry, EntryId, ResourceKind, Version
 from podstead.storage.schema import Row, SqlTable
 from podstead.storage.steps import Begin, Result
@@ -164,9 +158,10 @@ class Inspection(Protocol):
 CONTAINERS: Final = f"({ResourceKind.CONTAINER.value}, {ResourceKind.STORAGE.value})"
 _MEMBERS: Final = f"({ResourceKind.DOCUMENT.value}, {ResourceKind.CONTAINER.value})"
 CHARGE: Final = (
-    f"r.size_bytes + CASE WHEN length(r.path) <= {MAX_SHORT_PATH_BYTES}"
-    f" THEN {RESOURCE_BYTES} + {BYTES_PER_PATH_BYTE} * length(r.path)"
-    f" ELSE {BYTES_PER_PATH_PAGE} * ((length(r.path) + {PATH_PAGE_BYTES - 1}) / {PATH_PAGE_BYTES})"
+    f"r.size_bytes + CASE WHEN length(r.path) <= {quota.MAX_SHORT_PATH_BYTES}"
+    f" THEN {quota.RESOURCE_BYTES} + {quota.BYTES_PER_PATH_BYTE} * length(r.path)"
+    f" ELSE {quota.BYTES_PER_PATH_PAGE} * ((length(r.path) + {quota.PATH_PAGE_BYTES - 1})"
+    f" / {quota.PATH_PAGE_BYTES})"
     " END"
 )
 """What a storage is charged for the resource ``r``."""

@@ -16,25 +16,10 @@ import msgspec
 
 from podstead.core.histogram import Histogram
 from podstead.core.identifiers import ResourcePath
+from podstead.storage import records
 from podstead.storage.dependencies import ReadAhead
 from podstead.storage.former_states import FormerState
 from podstead.storage.open_body import OpenBody
-from podstead.storage.records import (
-    Body,
-    CommitOutcome,
-    DeletedAcl,
-    Entry,
-    EntryId,
-    LoggedChange,
-    Metadata,
-    PodRecord,
-    PodRemoval,
-    PodTotals,
-    StagedBlob,
-    TokenRecord,
-    Version,
-    Write,
-)
 from podstead.storage.schema import Row
 
 if TYPE_CHECKING:
@@ -58,7 +43,7 @@ class CommitFigures(msgspec.Struct, frozen=True):
     """How long each transaction waited for the disk."""
 
 
-Snapshot = Mapping[ResourcePath, Metadata | None]
+Snapshot = Mapping[ResourcePath, records.Metadata | None]
 """The metadata of several paths in one snapshot of the store; ``None`` if nothing is stored."""
 
 
@@ -81,7 +66,7 @@ class DocumentSource(Protocol):
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
         """Read the metadata of each path, all in one snapshot. Raises StorageError."""
 
-    async def open_body(self, metadata: Metadata) -> OpenBody | None:
+    async def open_body(self, metadata: records.Metadata) -> OpenBody | None:
         """Open the body of exactly this version; ``None`` if it is no longer the current one.
 
         Raises StorageError, also if the version is current but its bytes are missing or damaged.
@@ -111,7 +96,7 @@ class InterprocessLock(Protocol):
 class ChangeLog(Protocol):
     """The change log of a store."""
 
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[records.LoggedChange]:
         """The rows of the change log after this sequence number, in order. Raises StorageError."""
 
     async def newest_sequence(self) -> int:
@@ -139,7 +124,7 @@ class ResourceStore(DocumentSource, ChangeLog, Protocol):
 
     async def list_members(
         self, container: ResourcePath, *, after: ResourcePath | None = None, limit: int
-    ) -> Sequence[Metadata]:
+    ) -> Sequence[records.Metadata]:
         """Up to ``limit`` members in the byte order of their paths, after the path ``after``."""
 
     async def read_tree(
@@ -159,25 +144,25 @@ class ResourceStore(DocumentSource, ChangeLog, Protocol):
 
     async def list_acls(
         self, *, after: ResourcePath | None = None, limit: int
-    ) -> Sequence[Metadata]:
+    ) -> Sequence[records.Metadata]:
         """Up to ``limit`` ACLs of the whole store in the byte order of their paths, after the path
         ``after``. Raises StorageError."""
 
     async def stage_copies(
-        self, resources: Sequence[Metadata]
-    ) -> Mapping[ResourcePath, StagedBlob]:
+        self, resources: Sequence[records.Metadata]
+    ) -> Mapping[ResourcePath, records.StagedBlob]:
         """Stage a copy of the body of each of the resources whose body is large.
 
         The bytes are not read. The copies are staged bodies like those of :meth:`stage_body`.
         Raises StorageError, and has staged none then.
         """
 
-    async def discard_all(self, bodies: Sequence[StagedBlob]) -> None:
+    async def discard_all(self, bodies: Sequence[records.StagedBlob]) -> None:
         """Remove staged bodies as :meth:`discard` does, in one step. Raises StorageError."""
 
     async def stage_body(
         self, content: bytes | AsyncIterator[bytes], *, content_type: str | None = None
-    ) -> Body:
+    ) -> records.Body:
         """Receive a body, as a whole or in chunks, and store it durably if it is large.
 
         With ``content_type``, others may be sent to where it is stored
@@ -189,19 +174,19 @@ class ResourceStore(DocumentSource, ChangeLog, Protocol):
 
     async def stage_upload(
         self, draft: str, size_bytes: int, *, content_type: str | None = None
-    ) -> Body:
+    ) -> records.Body:
         """Stage the content of the draft of an upload, which the caller holds, as a body.
 
         The draft remains and does not change with the body. Raises StorageError.
         """
 
-    async def discard(self, body: Body) -> None:
+    async def discard(self, body: records.Body) -> None:
         """Remove a staged body. Idempotent; has no effect on a body that was committed.
 
         Raises StorageError.
         """
 
-    async def commit(self, write: Write) -> CommitOutcome:
+    async def commit(self, write: records.Write) -> records.CommitOutcome:
         """Check the preconditions of the write and apply it, atomically and durably.
 
         A put that contradicts its ``creates``, a delete of a missing resource, a member without its
@@ -219,7 +204,7 @@ class ResourceStore(DocumentSource, ChangeLog, Protocol):
 
     async def changes_before(
         self, sequence: int, *, first: int, below: ResourcePath, limit: int
-    ) -> Sequence[LoggedChange]:
+    ) -> Sequence[records.LoggedChange]:
         """The rows of the change log about a container and everything below it, the newest first.
 
         Their sequence numbers are less than ``sequence`` and at least ``first``: every row between
@@ -227,8 +212,8 @@ class ResourceStore(DocumentSource, ChangeLog, Protocol):
         """
 
     async def deleted_acls(
-        self, write: Version, paths: Iterable[ResourcePath]
-    ) -> Mapping[ResourcePath, DeletedAcl]:
+        self, write: records.Version, paths: Iterable[ResourcePath]
+    ) -> Mapping[ResourcePath, records.DeletedAcl]:
         """The ACLs among ``paths`` that the write of that version deleted, with their content.
 
         Available for as long as the write is in the change log. Raises StorageError.
@@ -238,10 +223,10 @@ class ResourceStore(DocumentSource, ChangeLog, Protocol):
 class PodRegistry(Protocol):
     """The pods. A :class:`PodRecord` in a write creates one."""
 
-    async def read_pod(self, name: str) -> PodRecord | None:
+    async def read_pod(self, name: str) -> records.PodRecord | None:
         """The pod of that name, compared case-insensitively (A-91)."""
 
-    async def list_pods(self, *, after: str = "", limit: int) -> Sequence[PodRecord]:
+    async def list_pods(self, *, after: str = "", limit: int) -> Sequence[records.PodRecord]:
         """Up to ``limit`` pods by name, after the name ``after``; names are compared as in
         :meth:`read_pod`. Raises StorageError."""
 
@@ -249,7 +234,7 @@ class PodRegistry(Protocol):
         """The bytes that a pod is charged for (``storage/quota.py``): its resources and its
         charges; 0 if there is no such pod."""
 
-    async def pod_totals(self, *, default_quota_bytes: int) -> PodTotals:
+    async def pod_totals(self, *, default_quota_bytes: int) -> records.PodTotals:
         """Sums over all pods. ``default_quota_bytes`` is the quota of each pod that has none of its
         own; 0 for none. Raises StorageError."""
 
@@ -262,7 +247,7 @@ class PodRegistry(Protocol):
     async def list_charges(self, root: ResourcePath) -> Mapping[str, int]:
         """The charges of a storage besides its resources. Raises StorageError."""
 
-    async def remove_pod(self, removal: PodRemoval) -> bool:
+    async def remove_pod(self, removal: records.PodRemoval) -> bool:
         """Remove a pod entirely; False if there is none of that name.
 
         One transaction removes the pod, its tokens, its entries and its ACLs, so that nobody has
@@ -275,12 +260,12 @@ class PodRegistry(Protocol):
 class EntryRegistry(Protocol):
     """Small records of other parts of the server, created and removed by records in a write."""
 
-    async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
+    async def read_entry(self, entry: records.EntryId, *, now_ms: int) -> records.Entry | None:
         """The entry, ``None`` also once it has expired. Raises StorageError."""
 
     async def list_entries(
         self, kind: str, *, owner: str | None = None, after: str = "", limit: int, now_ms: int
-    ) -> Sequence[Entry]:
+    ) -> Sequence[records.Entry]:
         """Up to ``limit`` unexpired entries of a kind, in the byte order of their IDs, after
         ``after``; only those of ``owner`` if given. Raises StorageError."""
 
@@ -305,9 +290,9 @@ class TokenRegistry(Protocol):
         StorageError.
         """
 
-    async def read_token(self, token_id: str) -> TokenRecord | None: ...
+    async def read_token(self, token_id: str) -> records.TokenRecord | None: ...
 
-    async def list_tokens(self, *, pod: str | None = None) -> Sequence[TokenRecord]:
+    async def list_tokens(self, *, pod: str | None = None) -> Sequence[records.TokenRecord]:
         """All tokens, or those of one pod, newest first."""
 
 

@@ -17,35 +17,7 @@ from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
 from podstead.core.value import Value
-from podstead.storage.records import (
-    Absent,
-    AtVersion,
-    BlobId,
-    DropEntry,
-    DropFormer,
-    DropPod,
-    DropRow,
-    Entry,
-    EntryAt,
-    EntryId,
-    MembersAt,
-    NoEntry,
-    NoMembers,
-    NoPod,
-    PodQuota,
-    PodRecord,
-    Precondition,
-    Present,
-    PutEntry,
-    PutRow,
-    RowRecord,
-    StagedBlob,
-    StoredBody,
-    TokenRecord,
-    TokenRevocation,
-    Version,
-    Write,
-)
+from podstead.storage import records
 from podstead.storage.schema import Row, feature_tables
 
 Key = TypeVar("Key", bound=Hashable)
@@ -61,13 +33,13 @@ class ResourceRow(Value):
 
     path: ResourcePath
     kind: int
-    version: Version
+    version: records.Version
     content_type: str
     size_bytes: int
     modified_ms: int
     created_ms: int
-    blob: BlobId | None
-    members_version: Version | None
+    blob: records.BlobId | None
+    members_version: records.Version | None
     members_modified_ms: int | None
     member_count: int
     container: ResourcePath | None
@@ -87,7 +59,7 @@ class ChangeRow(NamedTuple):
     path: ResourcePath
     activity: int
     agent: str | None
-    version: Version
+    version: records.Version
     at_ms: int
 
 
@@ -95,9 +67,9 @@ class DeletedAclRow(NamedTuple):
     """An ACL that a write deleted. ``content`` is ``None`` if the engine must copy the body that is
     stored at ``path``."""
 
-    write_version: Version
+    write_version: records.Version
     path: ResourcePath
-    version: Version
+    version: records.Version
     content_type: str
     content: bytes | None
     at_ms: int
@@ -126,40 +98,46 @@ class Needs:
     paths: set[ResourcePath] = field(default_factory=set)
     pods: set[str] = field(default_factory=set)
     roots: set[ResourcePath] = field(default_factory=set)
-    blobs: set[BlobId] = field(default_factory=set)
-    entries: set[EntryId] = field(default_factory=set)
+    blobs: set[records.BlobId] = field(default_factory=set)
+    entries: set[records.EntryId] = field(default_factory=set)
     rows: set[str] = field(default_factory=set)
     """The rows of features' tables, as texts."""
 
-    def add(self, write: Write) -> None:
+    def add(self, write: records.Write) -> None:
         """Add the keys that ``write`` requires."""
         self._add_required(write.preconditions)
         for put in write.puts:
             self._add_changed(put.path)
-            if isinstance(put.body, StagedBlob):
+            if isinstance(put.body, records.StagedBlob):
                 self.blobs.add(put.body.blob)
-            elif isinstance(put.body, StoredBody):
+            elif isinstance(put.body, records.StoredBody):
                 self.paths.add(put.body.path)
         for path in write.deletes:
             self._add_changed(path)
         for record in write.records:
-            if isinstance(record, PodRecord | DropPod):
+            if isinstance(record, records.PodRecord | records.DropPod):
                 self.pods.add(folded(record.name))
-            elif isinstance(record, PutEntry | DropEntry):
+            elif isinstance(record, records.PutEntry | records.DropEntry):
                 self.entries.add(record.entry)
-            elif isinstance(record, PutRow | DropRow):
+            elif isinstance(record, records.PutRow | records.DropRow):
                 self.rows.add(f"{record.table.name} {record.key}")
-            elif isinstance(record, DropFormer):
+            elif isinstance(record, records.DropFormer):
                 self.paths.add(record.path)  # which is locked with its storage
 
-    def _add_required(self, preconditions: Iterable[Precondition]) -> None:
+    def _add_required(self, preconditions: Iterable[records.Precondition]) -> None:
         for precondition in preconditions:
             match precondition:
-                case Absent() | AtVersion() | Present() | MembersAt() | NoMembers():
+                case (
+                    records.Absent()
+                    | records.AtVersion()
+                    | records.Present()
+                    | records.MembersAt()
+                    | records.NoMembers()
+                ):
                     self.paths.add(precondition.path)
-                case EntryAt() | NoEntry():
+                case records.EntryAt() | records.NoEntry():
                     self.entries.add(precondition.entry)
-                case NoPod():
+                case records.NoPod():
                     self.pods.add(folded(precondition.name))
 
     def _add_changed(self, path: ResourcePath) -> None:
@@ -190,35 +168,35 @@ class State:
     used_bytes: dict[ResourcePath, int]
     own_quotas: dict[str, int]
     """Of the pods that have a quota of their own, by the folded name."""
-    staged: set[BlobId]
-    entries: dict[EntryId, Entry | None]
+    staged: set[records.BlobId]
+    entries: dict[records.EntryId, records.Entry | None]
     sequence: int
 
     changed_paths: set[ResourcePath] = field(default_factory=set)
     changed_roots: set[ResourcePath] = field(default_factory=set)
-    changed_entries: set[EntryId] = field(default_factory=set)
+    changed_entries: set[records.EntryId] = field(default_factory=set)
     bodies: dict[ResourcePath, bytes | CopiedBody | None] = field(default_factory=dict)
-    taken_blobs: list[BlobId] = field(default_factory=list)
-    garbage: list[tuple[BlobId, int]] = field(default_factory=list)
+    taken_blobs: list[records.BlobId] = field(default_factory=list)
+    garbage: list[tuple[records.BlobId, int]] = field(default_factory=list)
     """The blobs that nothing refers to any more, and since when."""
     changes: list[ChangeRow] = field(default_factory=list)
     deleted_acls: list[DeletedAclRow] = field(default_factory=list)
     former: list[Any] = field(default_factory=list)
     """The changes of former states in their order (``former_states.py``)."""
-    pods: list[PodRecord] = field(default_factory=list)
+    pods: list[records.PodRecord] = field(default_factory=list)
     dropped_pods: list[str] = field(default_factory=list)
     """By their folded names."""
-    quotas: list[PodQuota] = field(default_factory=list)
-    tokens: list[TokenRecord | TokenRevocation] = field(default_factory=list)
-    rows: list[RowRecord] = field(default_factory=list)
+    quotas: list[records.PodQuota] = field(default_factory=list)
+    tokens: list[records.TokenRecord | records.TokenRevocation] = field(default_factory=list)
+    rows: list[records.RowRecord] = field(default_factory=list)
 
 
-def row_statements(rows: Iterable[RowRecord]) -> Iterator[tuple[str, Row]]:
+def row_statements(rows: Iterable[records.RowRecord]) -> Iterator[tuple[str, Row]]:
     """The statements that change the rows of features, each with its values."""
     for each in rows:
-        if isinstance(each, PutRow):
+        if isinstance(each, records.PutRow):
             yield f"{each.table.insert_row} {each.table.replace()}", each.values
-        elif isinstance(each, DropRow):
+        elif isinstance(each, records.DropRow):
             yield each.table.delete_row, each.key
         else:
             for table in feature_tables():

@@ -11,17 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from podstead.core.identifiers import ResourcePath, storage_root
-from podstead.storage.records import (
-    Change,
-    ChangeType,
-    DeletedAcl,
-    Entry,
-    LoggedChange,
-    Metadata,
-    PodRecord,
-    ResourceKind,
-    TokenRecord,
-)
+from podstead.storage import records
 from podstead.storage.schema import Row, SqlTable, feature_tables, table
 
 RESOURCES: Final = table(
@@ -77,47 +67,51 @@ def record_tables() -> tuple[SqlTable, ...]:
 
 # --- Records made of rows ---------------------------------------------------------------------
 
-_KINDS: Final = {kind.value: kind for kind in ResourceKind}
-_ACTIVITIES: Final = {activity.value: activity for activity in ChangeType}
+_KINDS: Final = {kind.value: kind for kind in records.ResourceKind}
+_ACTIVITIES: Final = {activity.value: activity for activity in records.ChangeType}
 
-METADATA: Final = ", ".join(Metadata.__struct_fields__)
+METADATA: Final = ", ".join(records.Metadata.__struct_fields__)
 DELETED_ACL: Final = DELETED_ACLS.names.partition(", ")[2]
 POD: Final = PODS.names.partition(", ")[2]
 
 
-def metadata_of(row: Sequence[Any]) -> Metadata:
+def metadata_of(row: Sequence[Any]) -> records.Metadata:
     """From the columns :data:`METADATA`."""
     path, kind, *rest = row
-    return Metadata(path, _KINDS[kind], *rest)
+    return records.Metadata(path, _KINDS[kind], *rest)
 
 
-def change_of(row: Row) -> LoggedChange:
+def change_of(row: Row) -> records.LoggedChange:
     """From the columns of :data:`CHANGES`."""
     sequence, path, activity, agent, version, at_ms = row
-    return LoggedChange(sequence, Change(path, _ACTIVITIES[activity], agent), version, at_ms)
+    return records.LoggedChange(
+        sequence, records.Change(path, _ACTIVITIES[activity], agent), version, at_ms
+    )
 
 
-def deleted_acl_of(row: Row) -> DeletedAcl:
+def deleted_acl_of(row: Row) -> records.DeletedAcl:
     """From the columns :data:`DELETED_ACL`."""
     path, version, content_type, content, at_ms = row
     known = content or b""
-    metadata = Metadata(path, ResourceKind.ACL, version, content_type, len(known), at_ms, at_ms)
-    return DeletedAcl(metadata, known)
+    metadata = records.Metadata(
+        path, records.ResourceKind.ACL, version, content_type, len(known), at_ms, at_ms
+    )
+    return records.DeletedAcl(metadata, known)
 
 
-def pod_of(row: Row) -> PodRecord:
+def pod_of(row: Row) -> records.PodRecord:
     """From the columns :data:`POD`."""
-    return PodRecord(*row)
+    return records.PodRecord(*row)
 
 
-def entry_of(row: Row) -> Entry:
+def entry_of(row: Row) -> records.Entry:
     """From the columns of :data:`ENTRIES`."""
-    return Entry(*row)
+    return records.Entry(*row)
 
 
-def token_of(row: Row) -> TokenRecord:
+def token_of(row: Row) -> records.TokenRecord:
     """From the columns of :data:`TOKENS`."""
-    return TokenRecord(*row)
+    return records.TokenRecord(*row)
 
 
 def end_of(container: ResourcePath | str) -> str:

@@ -16,13 +16,8 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from podstead.core import request_context
 from podstead.core.clock import Clock
-from podstead.core.request_context import (
-    current_request_id,
-    requester_address,
-    requester_agent,
-    set_request_id,
-)
 from podstead.idp.administration.audit_log import shown_path
 from podstead.web.application import Application
 from podstead.web.asgi import Message, Receive, Scope, Send
@@ -173,7 +168,7 @@ class LoggedApplication(Application):
             return
         began_s = monotonic()
         mark = self.ids.mark(scope)
-        set_request_id(mark)
+        request_context.set_request_id(mark)
         incoming, sent = RequestReceiver(receive, scope), SentBytes(send)
         response = await self._respond(scope, incoming)
         address, agent = response.requester or (peer_of(scope), None)
@@ -197,12 +192,12 @@ class LoggedApplication(Application):
     def note_socket(self, route: str, scope: Scope, status: int, took_s: float) -> None:
         """Count and log a WebSocket that has ended or was refused."""
         super().note_socket(route, scope, status, took_s)
-        mark = current_request_id()
+        mark = request_context.current_request_id()
         self._access_log.note(
             scope,
             request_id="" if mark is None else mark.request_id,
-            client_address=requester_address() or peer_of(scope),
-            agent=requester_agent(),
+            client_address=request_context.requester_address() or peer_of(scope),
+            agent=request_context.requester_agent(),
             status=status,
             sent_bytes=0,
             duration_s=took_s,

@@ -18,18 +18,11 @@ from msgspec.structs import replace
 
 from podstead.authn.authenticate import Authenticator, RequestCredentials
 from podstead.authn.resource_tokens import DpopNonces
-from podstead.core import errors
+from podstead.core import errors, request_context
 from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import QUERY
-from podstead.core.request_context import (
-    note_agent,
-    requester_address,
-    requester_agent,
-    set_request_id,
-    set_requester,
-)
 from podstead.storage.dependencies import Ahead, ReadAhead
 from podstead.storage.disk_space import is_full
 from podstead.wac.effective import paths_to_read
@@ -192,12 +185,14 @@ class Application:
         scope = {**scope, "method": "GET"}
         socket = WebSocket(scope, receive, send)
         route, began_s = UNREADABLE, monotonic()
-        set_request_id(self.ids.mark(scope))
+        request_context.set_request_id(self.ids.mark(scope))
         try:
             request = await read_request(
                 scope, receive, body_pace=self._body_pace, authorities=self._authorities
             )
-            set_requester(address_key(request.client_address), request.client_address)
+            request_context.set_requester(
+                address_key(request.client_address), request.client_address
+            )
             service = self._routes_at(request.host).service(request.path)
             if service is None or service.socket is None:
                 raise errors.NotFound("There is no WebSocket at this URL")
@@ -205,7 +200,7 @@ class Application:
             own = service.access is Access.OWN
             agent = None if own else await self._authenticate(request, None)
             if agent is not None:
-                note_agent(agent.iri)
+                request_context.note_agent(agent.iri)
             await service.socket(socket, request, agent)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             refused = self._answer_to(error, scope)
@@ -250,7 +245,7 @@ class Application:
         mark = None
         if not self.is_logged:
             mark = self.ids.mark(scope)
-            set_request_id(mark)
+            request_context.set_request_id(mark)
         try:
             request = await read_request(
                 scope,
@@ -259,7 +254,9 @@ class Application:
                 authorities=self._authorities,
                 certificates=self._certificates,
             )
-            set_requester(address_key(request.client_address), request.client_address)
+            request_context.set_requester(
+                address_key(request.client_address), request.client_address
+            )
             routes = self._routes_at(request.host)
             service = routes.service(request.path)
             route = RESOURCES if service is None else service.label
@@ -284,7 +281,10 @@ class Application:
             )
         self._finish(response, scope, sharing)
         if mark is None:
-            response.requester = (requester_address() or peer_of(scope), requester_agent())
+            response.requester = (
+                request_context.requester_address() or peer_of(scope),
+                request_context.requester_agent(),
+            )
         elif mark.is_used:
             response.headers.append(id_field(mark))
             response.of_stored_state = False
@@ -363,7 +363,7 @@ class Application:
         own = service is not None and service.access is Access.OWN
         agent = None if own else await self._authenticate(request, claimed)
         if agent is not None:
-            note_agent(agent.iri)
+            request_context.note_agent(agent.iri)
         if agent is not None and request.body.announced:
             request = self._with_sender_checked_again(request, claimed, agent)
         if agent is not None and agent.content_digest is not None:

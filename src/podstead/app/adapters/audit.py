@@ -32,13 +32,7 @@ from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.request_context import requester_address
-from podstead.idp.administration.audit_log import (
-    AuditLog,
-    CausedBy,
-    LoggedEvent,
-    acting_operator,
-    cause_of,
-)
+from podstead.idp.administration import audit_log
 from podstead.idp.audit import EventKind
 from podstead.idp.records import ACCOUNTS, Account
 from podstead.storage.record_store import RecordKind, RecordStore, Value, Versioned
@@ -78,7 +72,11 @@ class LogAudit:
         """Log an event, with the id and name of its account, if any, and the address of the client
         whose request caused it."""
         self.counts[event] += 1
-        level = logging.WARNING if cause_of(event) is CausedBy.REFUSED else logging.INFO
+        level = (
+            logging.WARNING
+            if audit_log.cause_of(event) is audit_log.CausedBy.REFUSED
+            else logging.INFO
+        )
         address = requester_address()
         known = facts_of(account_id) | ({} if address is None else {"client_address": address})
         logger.log(level, "%s", event.value, extra={**known, **facts})
@@ -177,11 +175,11 @@ async def operator_audit(records: RecordStore) -> AsyncIterator[OperatorAudit]:
 
 async def log_acts(records: RecordStore) -> None:
     """Move the events of commands to the logs. Raises StorageError."""
-    log = AuditLog(records)
+    log = audit_log.AuditLog(records)
     while stored := await OPERATOR_ACTS.page(records.store, now_ms=records.now_ms(), limit=_PAGE):
         for each in stored:
             act = each.value
-            logged = log.logging(CausedBy.OPERATOR, _logged(act))
+            logged = log.logging(audit_log.CausedBy.OPERATOR, _logged(act))
             if await records.try_commit([OPERATOR_ACTS.drop(each.key), logged], [each.unchanged]):
                 extra = {**act.facts, "at": write_time(act.at_ms)}
                 logger.info("%s", act.what, extra=extra)
@@ -203,11 +201,11 @@ async def log_acts_regularly(records: RecordStore) -> None:
         await asyncio.sleep(wait_s)
 
 
-def _logged(act: OperatorAct) -> LoggedEvent:
+def _logged(act: OperatorAct) -> audit_log.LoggedEvent:
     facts = dict(act.facts)
     account, operator = facts.pop("account", ""), facts.pop("operator", "")
     facts.pop("account_name", "")  # of the account, which the page reads
-    return LoggedEvent(act.at_ms, act.what, account, f"{operator} (command)", facts=facts)
+    return audit_log.LoggedEvent(act.at_ms, act.what, account, f"{operator} (command)", facts=facts)
 
 
 def _login() -> str:
@@ -239,25 +237,27 @@ class StoredAudit(LogAudit):
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
-        self._log = AuditLog(records)
-        self._waiting: deque[tuple[CausedBy, LoggedEvent]] = deque(maxlen=MAX_WAITING)
+        self._log = audit_log.AuditLog(records)
+        self._waiting: deque[tuple[audit_log.CausedBy, audit_log.LoggedEvent]] = deque(
+            maxlen=MAX_WAITING
+        )
         self._stored = _TRIM_AFTER
 
     def note(self, event: EventKind, *, account_id: str | None = None, **facts: str) -> None:
         """Log an event, with the operator whose action it is, and have it stored."""
-        operator = acting_operator()
+        operator = audit_log.acting_operator()
         if operator is not None:
             super().note(event, account_id=account_id, operator=operator.name, **facts)
             return
         super().note(event, account_id=account_id, **facts)
-        logged = LoggedEvent(
+        logged = audit_log.LoggedEvent(
             at_ms=self._records.now_ms(),
             what=event.value,
             account=account_id or "",
             address=requester_address() or "",
             facts=facts,
         )
-        self._waiting.append((cause_of(event), logged))
+        self._waiting.append((audit_log.cause_of(event), logged))
 
     async def store(self) -> None:
         """Store what waits. Raises StorageError, Overloaded."""

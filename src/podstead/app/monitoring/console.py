@@ -16,13 +16,7 @@ from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.mail_queue import MailQueue
 from podstead.notifications.channels import ChannelHandler, DeliveryFailures
 from podstead.storage.record_store import RecordStore
-from podstead.web.console.server import (
-    FeatureFinding,
-    Health,
-    MailHealth,
-    SettingGroup,
-    ShownSetting,
-)
+from podstead.web.console import server
 
 _BAD: Final = (Severity.WARNING, Severity.PROBLEM)
 
@@ -46,10 +40,10 @@ class ServerHealth:
         self._features = features
         self._started_ms = records.now_ms()
 
-    async def read(self) -> Health:
+    async def read(self) -> server.Health:
         """Raises StorageError."""
         facts = await read_stored_facts(self._settings, self._records.store)
-        return Health(
+        return server.Health(
             versions=(("Podstead", __version__), ("Python", platform.python_version())),
             started_ms=self._started_ms,
             workers=self._settings.workers or 1,
@@ -64,16 +58,18 @@ class ServerHealth:
             slow=await self._slow.newest(),
             mail=await self._mail(),
             findings=[
-                FeatureFinding(each.check, each.detail, each.remedy, is_bad=each.severity in _BAD)
+                server.FeatureFinding(
+                    each.check, each.detail, each.remedy, is_bad=each.severity in _BAD
+                )
                 for each in await self._features.findings()
             ],
         )
 
-    async def _mail(self) -> MailHealth | None:
+    async def _mail(self) -> server.MailHealth | None:
         if not self._settings.reaches_people:
             return None
         queue = MailQueue(self._records)
-        return MailHealth(await queue.waiting(), await queue.failing())
+        return server.MailHealth(await queue.waiting(), await queue.failing())
 
     async def _deliveries(self) -> DeliveryFailures | None:
         """Of all channel types whose messages the server pushes; ``None`` without any."""
@@ -88,13 +84,13 @@ class ServerHealth:
         )
 
 
-def shown_settings(settings: Settings) -> Sequence[SettingGroup]:
+def shown_settings(settings: Settings) -> Sequence[server.SettingGroup]:
     """All settings with their values and sources."""
     sources = dict(settings.set_by)
     groups = []
     for group in groups_of(settings_table()):
         shown = [
-            ShownSetting(
+            server.ShownSetting(
                 name=row.name,
                 value=None if row.secret else _text(settings.value(row)),
                 source=sources.get(row.field, ""),
@@ -103,7 +99,7 @@ def shown_settings(settings: Settings) -> Sequence[SettingGroup]:
             for row in settings_table()
             if row.group == group
         ]
-        groups.append(SettingGroup(group, shown))
+        groups.append(server.SettingGroup(group, shown))
     return groups
 
 

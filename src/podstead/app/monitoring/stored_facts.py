@@ -18,12 +18,7 @@ from podstead.config import Settings
 from podstead.idp.mail_queue import waiting_messages
 from podstead.idp.records import ACCOUNTS
 from podstead.notifications.channels import CHANNELS
-from podstead.storage.backup.last import (
-    FailedBackup,
-    LastBackup,
-    read_failed_backup,
-    read_last_backup,
-)
+from podstead.storage.backup import last
 from podstead.storage.disk_space import DiskSpace, DiskUsage, read_disk_usage
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
@@ -43,8 +38,8 @@ class StoredFacts:
     accounts: int
     channels: int
     waiting_mail: int
-    last_backup: LastBackup | None
-    failed_backup: FailedBackup | None
+    last_backup: last.LastBackup | None
+    failed_backup: last.FailedBackup | None
 
     def readings(self) -> Readings:
         """The facts as metrics."""
@@ -85,8 +80,8 @@ async def read_stored_facts(settings: Settings, store: Store) -> StoredFacts:
         accounts=await ACCOUNTS.count(store, at_most=_MAX_COUNTED),
         channels=await CHANNELS.count(store, at_most=_MAX_COUNTED),
         waiting_mail=await waiting_messages(store),
-        last_backup=await asyncio.to_thread(read_last_backup, layout.last_backup),
-        failed_backup=await asyncio.to_thread(read_failed_backup, layout.failed_backup),
+        last_backup=await asyncio.to_thread(last.read_last_backup, layout.last_backup),
+        failed_backup=await asyncio.to_thread(last.read_failed_backup, layout.failed_backup),
     )
 
 

@@ -7,12 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from podstead.app.adapters import root
 from podstead.app.adapters.engine import check_bodies, has_records, new_store, stored_facts
-from podstead.app.adapters.root import (
-    refuse_unfinished_copy,
-    remembered_base_url,
-    remembered_issuer,
-)
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
@@ -49,7 +45,7 @@ def unopened_store(settings: Settings) -> Store:
     """The store of an existing data root for commands that only inspect it: they need none of what
     is opened for requests and writes. Raises RootUnusable, StorageError."""
     check_has_records(settings)
-    refuse_unfinished_copy(settings)
+    root.refuse_unfinished_copy(settings)
     check_bodies(settings, stored_facts(settings))
     return new_store(settings)
 
@@ -78,7 +74,7 @@ def inspect_copy(records: Path) -> Inspection:
 def served_settings(settings: Settings, *, moving_to: str | None = None) -> Settings:
     """The settings with the base URL and the issuer that the data root was served with, or will be
     at the URL that it is ``moving_to``. Raises RootUnusable before the first start."""
-    base_url, issuer = remembered_base_url(settings), remembered_issuer(settings)
+    base_url, issuer = root.remembered_base_url(settings), root.remembered_issuer(settings)
     if moving_to is not None:
         issuer = moving_to if issuer == base_url else issuer
         base_url = moving_to

@@ -11,14 +11,7 @@ from markupsafe import Markup
 from msgspec.structs import replace
 
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.features.access_limits.enforcement import (
-    PAGE,
-    LimitStore,
-    StoredLimit,
-    canonical_host,
-    client_key,
-    token_key,
-)
+from podstead.features.access_limits import enforcement
 from podstead.features.access_limits.form import LimitForm
 from podstead.features.access_limits.limits import (
     DETAILS_TYPE,
@@ -50,7 +43,7 @@ _METADATA: Final[Mapping[str, object]] = {
 class LimitConsent:
     """Lets people limit an application while they let it in."""
 
-    limits: LimitStore
+    limits: enforcement.LimitStore
     form: LimitForm
     base_url: str
     metadata: Mapping[str, object] = field(default_factory=lambda: _METADATA)
@@ -74,14 +67,14 @@ class LimitConsent:
         """Whether no page is needed: the person has answered this request before, and their answer
         has not ended. An application that comes as a new client to where one was limited gets no
         more than that without a page."""
-        stored = await self.limits.find(client_key(account.web_id, client.client_id))
+        stored = await self.limits.find(enforcement.client_key(account.web_id, client.client_id))
         if stored is not None and stored.value.limit.has_ended(self.limits.records.now_s()):
             return False
         if request.details is not None:
             return stored is not None and stored.value.asked == request.details
         if stored is not None or consented:
             return True
-        host = canonical_host(redirect_host(request.redirect_uri))
+        host = enforcement.canonical_host(redirect_host(request.redirect_uri))
         others = await self.limits.of_owner(account.account_id)
         return all(host not in each.value.redirect_hosts for each in others)
 
@@ -129,15 +122,15 @@ class LimitConsent:
         owner = Identity(account.web_id, AuthenticationMethod.SESSION, may_state_identity=True)
         made = await self.form.make_folder(limit, folder, owner)
         uris = (request.redirect_uri, *client.redirect_uris)
-        stored = StoredLimit(
+        stored = enforcement.StoredLimit(
             account.web_id,
             client.client_id,
             limit,
-            tuple(dict.fromkeys(canonical_host(redirect_host(each)) for each in uris)),
+            tuple(dict.fromkeys(enforcement.canonical_host(redirect_host(each)) for each in uris)),
             request.details or "",
             made or ("" if present is None else present.own_folder),
         )
-        key = client_key(account.web_id, client.client_id)
+        key = enforcement.client_key(account.web_id, client.client_id)
         return await self.limits.putting(key, stored, account.account_id)
 
     async def credential_fields(self, account: Account) -> Markup:
@@ -165,15 +158,15 @@ class LimitConsent:
         """What each client and each token may do, with the link to the page that changes it for
         clients. Raises StorageError."""
         found = {}
-        tokens = {each: token_key(each) for each in token_ids}
-        clients = {each: client_key(person.web_id, each) for each in client_ids}
+        tokens = {each: enforcement.token_key(each) for each in token_ids}
+        clients = {each: enforcement.client_key(person.web_id, each) for each in client_ids}
         for shown, key in (clients | tokens).items():
             stored = await self.limits.find(key)
             limit = None if stored is None else stored.value.limit
             text = self._rendered(
                 "application.html",
                 described=None if limit is None else self.form.described(limit),
-                address=None if shown in tokens else f"{PAGE}/{key}",
+                address=None if shown in tokens else f"{enforcement.PAGE}/{key}",
                 csrf_token=person.csrf_token,
             )
             found[shown] = ClientTerms(text, are_limited=limit is not None)
@@ -183,7 +176,7 @@ class LimitConsent:
             text = self._rendered(
                 "below.html",
                 rules=[(each.client, self.form.described(each.limit)) for each in rules],
-                address=self.base_url + PAGE,
+                address=self.base_url + enforcement.PAGE,
             )
             found[""] = ClientTerms(text)
         return found
@@ -194,13 +187,16 @@ class LimitConsent:
 
     async def _present(
         self, page: PageRequest, pending: PendingAuthorization
-    ) -> StoredLimit | None:
-        key = client_key(page.owner().account.web_id, pending.client.client_id)
+    ) -> enforcement.StoredLimit | None:
+        key = enforcement.client_key(page.owner().account.web_id, pending.client.client_id)
         stored = await self.limits.find(key)
         return None if stored is None else stored.value
 
     async def _folder(
-        self, account: Account, pending: PendingAuthorization, present: StoredLimit | None
+        self,
+        account: Account,
+        pending: PendingAuthorization,
+        present: enforcement.StoredLimit | None,
     ) -> str:
         name = pending.client.client_name or pending.redirect_host
         others = await self.limits.of_owner(account.account_id)

@@ -12,19 +12,8 @@ from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest, NotFound
 from podstead.core.identifiers import ResourcePath
+from podstead.features.access_limits import enforcement
 from podstead.features.access_limits.codes import LimitCodes
-from podstead.features.access_limits.enforcement import (
-    LIMITS,
-    MAX_CLIENTS,
-    PAGE,
-    POD_RULES,
-    ClientRule,
-    LimitStore,
-    PodRules,
-    StoredLimit,
-    canonical_host,
-    client_key,
-)
 from podstead.features.access_limits.form import LimitForm
 from podstead.features.access_limits.limits import (
     ACTIONS,
@@ -62,7 +51,7 @@ class Limited:
     pod: str
     owner: str
     clients: Mapping[str, Sequence[str]]
-    stored: StoredLimit | None = None
+    stored: enforcement.StoredLimit | None = None
     is_credential: bool = False
 
     @property
@@ -75,12 +64,12 @@ class ApplicationPages:
     """Shows the limits of applications and scripts, and changes them. They are at the origin of the
     provider; ``provider`` is ``None`` without accounts."""
 
-    limits: LimitStore
+    limits: enforcement.LimitStore
     form: LimitForm
     renderer: PageRenderer
     provider: Provider | None
 
-    @route(PAGE + "/{key}", "GET")
+    @route(enforcement.PAGE + "/{key}", "GET")
     async def get(self, page: PageRequest) -> Response:
         """The page of one application; with ``path`` and ``mode``, the question whether it may do
         this. Raises NotAuthenticated, NotFound, StorageError."""
@@ -91,7 +80,7 @@ class ApplicationPages:
             page,
             "access_limits/limit.html",
             name=found.name,
-            action=f"{PAGE}/{page.segment}",
+            action=f"{enforcement.PAGE}/{page.segment}",
             question=None if limit is None else asked,
             described=self.form.described(limit or everything(found.pod)),
             fields=await self.form.fields(
@@ -103,7 +92,7 @@ class ApplicationPages:
             ),
         )
 
-    @route(PAGE + "/{key}", "POST")
+    @route(enforcement.PAGE + "/{key}", "POST")
     async def post(self, page: PageRequest) -> Response:
         """Change the limit. Raises NotAuthenticated, WrongFormToken, NotFound, BadRequest, and
         what refuses a new folder."""
@@ -137,20 +126,20 @@ class ApplicationPages:
         records: list[Record] = []
         preconditions: list[Precondition] = []
         for client_id, hosts in found.clients.items():
-            key = client_key(person.web_id, client_id)
+            key = enforcement.client_key(person.web_id, client_id)
             stored = await self.limits.find(key)
             if stored is None:
-                value = StoredLimit(
+                value = enforcement.StoredLimit(
                     person.web_id,
                     client_id,
                     everything(found.pod),
                     is_credential=found.is_credential,
                 )
-                preconditions.append(LIMITS.absent(key))
+                preconditions.append(enforcement.LIMITS.absent(key))
             else:
                 value = stored.value
                 preconditions.append(stored.unchanged)
-            named = (*value.redirect_hosts, *map(canonical_host, hosts))
+            named = (*value.redirect_hosts, *map(enforcement.canonical_host, hosts))
             value = replace(
                 value,
                 limit=changed(value.limit),
@@ -161,7 +150,7 @@ class ApplicationPages:
         await self.limits.records.commit(records, preconditions)
         if sent.text("from") == "list":
             return see_other(f"{SECURITY}?view=programs" if found.is_credential else APPS)
-        return see_other(f"{PAGE}/{page.segment}")
+        return see_other(f"{enforcement.PAGE}/{page.segment}")
 
     async def _folder(self, found: Limited) -> ResourcePath:
         others = await self.limits.of_owner(found.owner)
@@ -183,13 +172,16 @@ class ApplicationPages:
             pod = f"/{session.account.pod}/" if value is None else value.limit.pod
             connected = await self.provider.connected_clients.of_account(account_id)
             for each in shown_applications(connected, base_url=self.form.base_url):
-                if key in [client_key(person.web_id, client_id) for client_id in each.client_ids]:
+                if key in [
+                    enforcement.client_key(person.web_id, client_id)
+                    for client_id in each.client_ids
+                ]:
                     hosts = {
                         c.client_id: c.hosts for c in connected if c.client_id in each.client_ids
                     }
                     return Limited(each.name, pod, account_id, hosts, value)
             for credential in await self.provider.accounts.credentials.of(account_id):
-                if client_key(person.web_id, credential.credential_id) == key:
+                if enforcement.client_key(person.web_id, credential.credential_id) == key:
                     name = credential.name or credential.credential_id
                     return Limited(
                         name,
@@ -209,11 +201,11 @@ class ApplicationPages:
 class OtherProvidersPage:
     """Shows the limits of a pod for applications of other providers, and changes them."""
 
-    limits: LimitStore
+    limits: enforcement.LimitStore
     form: LimitForm
     renderer: PageRenderer
 
-    @route(PAGE, "GET")
+    @route(enforcement.PAGE, "GET")
     async def others(self, page: PageRequest) -> Response:
         """The limits of a pod for applications of other providers. Raises NotAuthenticated,
         NotFound, StorageError."""
@@ -226,7 +218,7 @@ class OtherProvidersPage:
             page,
             "access_limits/others.html",
             pod=pod,
-            action=PAGE,
+            action=enforcement.PAGE,
             client=client,
             rules=[
                 (each.client, self.form.described(each.limit), quote(each.client, safe=""))
@@ -235,7 +227,7 @@ class OtherProvidersPage:
             fields=await self.form.fields(form="limit", pod=pod, chosen=chosen),
         )
 
-    @route(PAGE, "POST")
+    @route(enforcement.PAGE, "POST")
     async def change_others(self, page: PageRequest) -> Response:
         """Store or remove one of them. Raises NotAuthenticated, WrongFormToken, NotFound,
         BadRequest, Contention."""
@@ -250,13 +242,13 @@ class OtherProvidersPage:
         rules = [each for each in before if each.client != client]
         if sent.text("do") != "remove":
             limit = self.form.read(sent, pod=pod, present=present)
-            rules.append(ClientRule(client, limit))
-        if len(rules) > MAX_CLIENTS:
+            rules.append(enforcement.ClientRule(client, limit))
+        if len(rules) > enforcement.MAX_CLIENTS:
             raise BadRequest(LimitCodes.TOO_MANY)
-        unchanged = POD_RULES.absent(pod) if stored is None else stored.unchanged
-        record = POD_RULES.put(pod, PodRules(tuple(rules)), owner=pod)
+        unchanged = enforcement.POD_RULES.absent(pod) if stored is None else stored.unchanged
+        record = enforcement.POD_RULES.put(pod, enforcement.PodRules(tuple(rules)), owner=pod)
         await self.limits.records.commit([record], [unchanged])
-        return see_other(PAGE)
+        return see_other(enforcement.PAGE)
 
 
 def _pod_of(page: PageRequest) -> ResourcePath:

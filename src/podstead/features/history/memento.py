@@ -31,25 +31,18 @@ from podstead.storage.former_states import REPLACED, FormerState
 from podstead.storage.open_body import OpenBody
 from podstead.storage.records import Metadata, ResourceKind
 from podstead.wac.modes import Mode
+from podstead.web import response
 from podstead.web.forms import only, read_query
 from podstead.web.pages.formats import iso_time
 from podstead.web.request import Request
 from podstead.web.resource_responses import SANDBOX, http_date
-from podstead.web.response import (
-    NO_STORE,
-    VARY,
-    HeaderField,
-    Response,
-    content_response,
-    empty_response,
-)
 from podstead.web.routes import REST, Access, is_reserved, rest_of_path, route
 
 TIMEGATE: Final = "/.history/timegate"
 TIMEMAP: Final = "/.history/timemap"
 VERSION: Final = "/.history/version"
 LINK_FORMAT: Final = "application/link-format"
-_VARY: Final = VARY + b", Accept-Datetime"
+_VARY: Final = response.VARY + b", Accept-Datetime"
 _CONTEXT: Final = {
     "@vocab": "http://mementoweb.org/ns#",
     "dateTime": {"@id": "http://purl.org/dc/terms/date", "@type": "xsd:dateTime"},
@@ -140,7 +133,7 @@ class MementoEndpoint:
         self._base_url = base_url
 
     @route(TIMEGATE + REST, "GET", "HEAD", access=Access.PUBLIC)
-    async def timegate(self, request: Request, agent: Identity | None) -> Response:
+    async def timegate(self, request: Request, agent: Identity | None) -> response.Response:
         """Lead to the version of a time. Raises NotFound, BadRequest for a malformed time."""
         path, versions = await self._found(request, agent)
         wanted = request.fields.get(b"accept-datetime")
@@ -153,10 +146,10 @@ class MementoEndpoint:
             chosen = before[-1] if before else versions[0]
         links = self._links(path)
         location = (b"location", self._url(path, chosen).encode("ascii"))
-        return empty_response(302, [location, links, NO_STORE], vary=_VARY)
+        return response.empty_response(302, [location, links, response.NO_STORE], vary=_VARY)
 
     @route(TIMEMAP + REST, "GET", "HEAD", access=Access.PUBLIC)
-    async def timemap(self, request: Request, agent: Identity | None) -> Response:
+    async def timemap(self, request: Request, agent: Identity | None) -> response.Response:
         """List the versions, as links or as JSON-LD. Raises NotFound, NotAcceptable."""
         path, versions = await self._found(request, agent)
         media_type = choose(request.fields.get(b"accept"), (LINK_FORMAT, JSON_LD))
@@ -164,12 +157,12 @@ class MementoEndpoint:
             content = msgspec.json.encode(self._json_ld(path, versions))
         else:
             content = self._link_format(path, versions).encode("ascii")
-        return content_response(
-            content, media_type or LINK_FORMAT, method=request.method, headers=[NO_STORE]
+        return response.content_response(
+            content, media_type or LINK_FORMAT, method=request.method, headers=[response.NO_STORE]
         )
 
     @route(VERSION + REST, "GET", "HEAD", access=Access.PUBLIC)
-    async def version(self, request: Request, agent: Identity | None) -> Response:
+    async def version(self, request: Request, agent: Identity | None) -> response.Response:
         """Send a version. Raises NotFound."""
         path, versions = await self._found(request, agent)
         wanted = only(read_query(request), "version")
@@ -177,13 +170,13 @@ class MementoEndpoint:
             if each.metadata.version == wanted:
                 body = await self._versions.open(each)
                 self._versions.resources.note_read(agent, path)
-                headers: list[HeaderField] = [
+                headers: list[response.HeaderField] = [
                     (b"memento-datetime", http_date(each.at_ms // 1000)),
                     self._links(path),
                     SANDBOX,
-                    NO_STORE,
+                    response.NO_STORE,
                 ]
-                return content_response(
+                return response.content_response(
                     body,
                     each.metadata.content_type,
                     method=request.method,
@@ -204,7 +197,7 @@ class MementoEndpoint:
     def _url(self, path: ResourcePath, version: Version) -> str:
         return f"{self._base_url}{VERSION}{path}?version={version.metadata.version}"
 
-    def _links(self, path: ResourcePath) -> HeaderField:
+    def _links(self, path: ResourcePath) -> response.HeaderField:
         base = self._base_url
         links = [(base + path, "original"), (f"{base}{TIMEGATE}{path}", "timegate")]
         first = f'<{base}{TIMEMAP}{path}>; rel="timemap"; type="{LINK_FORMAT}"'

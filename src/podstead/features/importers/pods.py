@@ -38,12 +38,7 @@ from podstead.idp.records import USERNAMES, name_key
 from podstead.pods.names import UnusablePodName
 from podstead.pods.provision import web_id_of
 from podstead.rdf.graph import Dataset, Graph, Iri
-from podstead.resources.importing.values import (
-    UNFINISHED_IMPORTS,
-    ImportedResource,
-    ImportReport,
-    ImportTarget,
-)
+from podstead.resources.importing import values
 from podstead.resources.renaming import NameMapping
 from podstead.storage.record_store import RecordKind
 from podstead.storage.records import Committed, Present, Write
@@ -93,7 +88,7 @@ class _Move:
     account: FoundAccount | None
     own_urls: Sequence[str]
     moved: ImportedPod
-    target: ImportTarget
+    target: values.ImportTarget
     report: ServerImportReport
 
     def leave_out(self, reason: str) -> None:
@@ -179,7 +174,7 @@ class ServerImport:
             return False
         found = await self.pods.records.read(COMPLETED_IMPORTS, root)
         # An import that was interrupted is of this pod, too.
-        begun = await self.pods.records.read(UNFINISHED_IMPORTS, root)
+        begun = await self.pods.records.read(values.UNFINISHED_IMPORTS, root)
         sources = {each.value.source_id for each in (found, begun) if each is not None}
         return self._source_id(pod) not in sources
 
@@ -291,10 +286,10 @@ class ServerImport:
             return
         await self._note_account(moved.name)
 
-    def _count(self, name: str, total: int, done: ImportReport) -> None:
+    def _count(self, name: str, total: int, done: values.ImportReport) -> None:
         self.counting(name, min(done.resources, total), total)
 
-    async def _with_account(self, move: _Move) -> ImportTarget:
+    async def _with_account(self, move: _Move) -> values.ImportTarget:
         """The target with the records of the account, which are stored in the last write."""
         records, target, found, moved = self.pods.records, move.target, move.account, move.moved
         completed = CompletedImport(target.source_id, records.now_s())
@@ -350,14 +345,14 @@ class ServerImport:
 
 async def _resources(
     server: OtherServer, pod: FoundPod, root: ResourcePath, left_out: list[LeftOut]
-) -> AsyncIterator[ImportedResource]:
+) -> AsyncIterator[values.ImportedResource]:
     """The resources of a pod, as the importer takes them."""
     for found in server.resources(pod):
         if isinstance(found, LeftOut):
             left_out.append(found)
             continue
         has_content = found.parts is not None or found.content is not None
-        yield ImportedResource(
+        yield values.ImportedResource(
             path=ResourcePath(root + found.path),
             content_type=found.content_type,
             open=partial(server.content, found) if has_content else None,
@@ -383,7 +378,7 @@ def _of_somebody_else(what: str, web_id: str) -> str:
     return f"Its {what}, {web_id}, is that of somebody else on this server"
 
 
-def _left_out_of(done: ImportReport) -> Iterator[LeftOut]:
+def _left_out_of(done: values.ImportReport) -> Iterator[LeftOut]:
     for each in done.not_taken:
         yield LeftOut(each.path, each.reason)
     for each in done.closed:

@@ -14,20 +14,7 @@ from podstead.core.date_times import DAY_MS, day_of, read_day
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features import WorkerFeature
-from podstead.features.links import LinkSettings
-from podstead.features.links.sharing_links import (
-    ADD,
-    EDIT,
-    LINKS,
-    MAX_LINKS,
-    MAX_NAME_CHARACTERS,
-    MAX_USES,
-    MODES,
-    USES,
-    VIEW,
-    SharingLink,
-    SharingLinks,
-)
+from podstead.features.links import LinkSettings, sharing_links
 from podstead.features.links.visiting import OPEN, LinkPages, LinkVisitors
 from podstead.idp.passwords import PasswordHasher, check_password
 from podstead.resources.sharing.documents import RulesChanged
@@ -50,9 +37,9 @@ MANAGE: Final = f"{PREFIX}/sharing-links"
 USUAL_DAYS: Final = 30
 """After how many days a link ends that is made by one click."""
 KINDS: Final = {
-    VIEW: N_("View"),
-    EDIT: N_("View and edit"),
-    ADD: N_("Only add files"),
+    sharing_links.VIEW: N_("View"),
+    sharing_links.EDIT: N_("View and edit"),
+    sharing_links.ADD: N_("Only add files"),
 }
 
 add_notices(
@@ -87,7 +74,7 @@ class LinksSection:
     line_template = "pods/links/line.html"
     list_template = "pods/links/list.html"
 
-    def __init__(self, links: SharingLinks) -> None:
+    def __init__(self, links: sharing_links.SharingLinks) -> None:
         self._links = links
 
     def shows(self, agent: str) -> bool:
@@ -129,7 +116,7 @@ class LinksSection:
         stored = await self._links.of_resource(resource, link_id)
         if stored is None:  # there is only a rule
             return ShownLink(link_id, self._links.agent_of(link_id), has_ended=True)
-        uses = await records.read(USES, link_id)
+        uses = await records.read(sharing_links.USES, link_id)
         link, ends_s = stored.value, self._links.end_of(stored.value)
         return ShownLink(
             link_id,
@@ -150,16 +137,18 @@ class LinksSection:
 class LinkNotices:
     """Notices about links that end, and links that nobody has opened for a year."""
 
-    links: SharingLinks
+    links: sharing_links.SharingLinks
 
     async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessNotice]:
         """Raises StorageError."""
         records, found = self.links.records, list[AccessNotice]()
         for pod in person.pods:
-            listed = await records.of_owner(LINKS, pod, limit=MAX_LINKS)
+            listed = await records.of_owner(sharing_links.LINKS, pod, limit=sharing_links.MAX_LINKS)
             uses = {
                 each.key: each.value.last_s
-                for each in await records.of_owner(USES, pod, limit=MAX_LINKS)
+                for each in await records.of_owner(
+                    sharing_links.USES, pod, limit=sharing_links.MAX_LINKS
+                )
             }
             for link in listed:
                 ends_s = self.links.end_of(link.value)
@@ -180,7 +169,7 @@ class ManageLinks:
     """Makes, pauses and ends links, for people who may change who has access."""
 
     site: Site
-    links: SharingLinks
+    links: sharing_links.SharingLinks
     sharing: SharingService
     passwords: PasswordHasher
 
@@ -211,7 +200,9 @@ class ManageLinks:
     ) -> Response:
         target = state.access.resource
         kind = sent.text("kind")
-        if kind not in MODES or (kind == ADD and not is_container(target)):
+        if kind not in sharing_links.MODES or (
+            kind == sharing_links.ADD and not is_container(target)
+        ):
             raise BadRequest(WebCodes.FORM_MALFORMED)
         now_s = self.links.records.now_s()
         password_hash = None
@@ -219,10 +210,11 @@ class ManageLinks:
             password_hash = await self.passwords.hash(
                 check_password(sent.text("password")), network=page.requester
             )
-        link = SharingLink(
+        link = sharing_links.SharingLink(
             path=target,
             kind=kind,
-            name=sent.text("name").strip()[:MAX_NAME_CHARACTERS] or shown_name(target),
+            name=sent.text("name").strip()[: sharing_links.MAX_NAME_CHARACTERS]
+            or shown_name(target),
             created_s=now_s,
             ends_s=_end_of_day(sent.text("until"), now_s),
             max_uses=_uses(sent.text("uses")),
@@ -260,7 +252,7 @@ def _uses(typed: str) -> int | None:
         return None
     if not (typed.isascii() and typed.isdecimal() and len(typed) < 8):
         raise BadRequest(WebCodes.FORM_MALFORMED)
-    return min(max(int(typed), 1), MAX_USES)
+    return min(max(int(typed), 1), sharing_links.MAX_USES)
 
 
 class LinksInWorker(WorkerFeature):
@@ -268,7 +260,7 @@ class LinksInWorker(WorkerFeature):
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._links = SharingLinks(
+        self._links = sharing_links.SharingLinks(
             services.records,
             base_url=services.base_url,
             keys=services.keys,

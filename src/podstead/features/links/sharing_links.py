@@ -27,15 +27,8 @@ from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.resources.planning import ContainerHook
 from podstead.resources.sharing.documents import Edit
 from podstead.resources.sharing.service import SharingService, SharingState
+from podstead.storage import record_store
 from podstead.storage.protocol import Snapshot
-from podstead.storage.record_store import (
-    Changes,
-    Contention,
-    RecordKind,
-    RecordStore,
-    Versioned,
-    secret_key,
-)
 from podstead.storage.records import PodRecord, Precondition, Record
 from podstead.wac.conditions import earliest
 from podstead.wac.gate import Ceiling
@@ -96,9 +89,9 @@ class EndedLink(msgspec.Struct, frozen=True):
     name: str
 
 
-LINKS: Final = RecordKind("sharing-link", SharingLink)
-USES: Final = RecordKind("sharing-link-uses", LinkUses)
-ENDED: Final = RecordKind("sharing-link-ended", EndedLink)
+LINKS: Final = record_store.RecordKind("sharing-link", SharingLink)
+USES: Final = record_store.RecordKind("sharing-link-uses", LinkUses)
+ENDED: Final = record_store.RecordKind("sharing-link-ended", EndedLink)
 
 
 class TooManyLinks(Conflict):
@@ -141,7 +134,12 @@ class SharingLinks:
     """Makes, finds and ends links, and restricts their agents (:class:`AccessRestriction`)."""
 
     def __init__(
-        self, records: RecordStore, *, base_url: str, keys: Sequence[bytes], max_days: int
+        self,
+        records: record_store.RecordStore,
+        *,
+        base_url: str,
+        keys: Sequence[bytes],
+        max_days: int,
     ) -> None:
         """``keys`` sign visits, the newest first. Links end after ``max_days`` at the latest, if
         that is not 0."""
@@ -177,7 +175,7 @@ class SharingLinks:
         path = ResourcePath(stored.value.path)
         return OpenLink(link_id, stored.value, path, stored.owner, ends_s, stored.unchanged)
 
-    async def has_rule(self, stored: Versioned[SharingLink]) -> bool:
+    async def has_rule(self, stored: record_store.Versioned[SharingLink]) -> bool:
         """Whether the rules of the link's resource name it."""
         acl = acl_of(ResourcePath(stored.value.path))
         key = agent_prefix(self.agent_of(stored.key)) + acl
@@ -199,7 +197,7 @@ class SharingLinks:
         """Count that a link is opened. Raises UsedUp, StorageError, Overloaded."""
         now_s, most = self.records.now_s(), found.link.max_uses
 
-        async def compute() -> Changes[None]:
+        async def compute() -> record_store.Changes[None]:
             stored = await self.records.read(USES, found.link_id)
             before = 0 if stored is None else stored.value.count
             if most is not None and before >= most:
@@ -208,12 +206,12 @@ class SharingLinks:
                 USES.absent(found.link_id) if stored is None else stored.unchanged
             )
             put = USES.put(found.link_id, LinkUses(before + 1, now_s), owner=found.owner)
-            return Changes(None, [put], [unchanged, found.unchanged])
+            return record_store.Changes(None, [put], [unchanged, found.unchanged])
 
         if most is not None:
             await self.records.transact(compute)
             return
-        with suppress(Contention):  # many people open it at the same time
+        with suppress(record_store.Contention):  # many people open it at the same time
             await self.records.transact(compute)
 
     def new_visit(self, link_id: str) -> str:
@@ -281,7 +279,7 @@ class SharingLinks:
 
     async def of_resource(
         self, resource: ResourcePath, link_id: str
-    ) -> Versioned[SharingLink] | None:
+    ) -> record_store.Versioned[SharingLink] | None:
         """The record of a link for this resource; ``None`` if it has ended, or is for another
         resource: anybody who knows its public ID can name its agent in rules of their own. Raises
         StorageError."""
@@ -327,7 +325,9 @@ class SharingLinks:
             raise TooManyLinks(f"A pod can have at most {MAX_LINKS} links; end some first")
         await self.records.commit(await self._removal(unused), [each.unchanged for each in unused])
 
-    async def _removal(self, links: Sequence[Versioned[SharingLink]]) -> Sequence[Record]:
+    async def _removal(
+        self, links: Sequence[record_store.Versioned[SharingLink]]
+    ) -> Sequence[Record]:
         """What removes links of one pod, and keeps their names. Raises StorageError."""
         owner, until_ms = links[0].owner or "", self.records.now_ms() + NAME_KEPT_S * 1000
         kept = await self.records.of_owner(ENDED, owner, limit=2 * MAX_LINKS)
@@ -354,7 +354,7 @@ class SharingLinks:
 
 def link_id_of(secret: str) -> str:
     """The public ID of the link with this secret."""
-    return secret_key(secret)[:_ID_DIGITS]
+    return record_store.secret_key(secret)[:_ID_DIGITS]
 
 
 def _signature(key: bytes, link_id: str, text: str) -> str:
@@ -366,7 +366,7 @@ class LinksOfPods(ContainerHook):
     """Lets the records of links follow what is moved, and a pod that is renamed. They are removed
     with their pod as what belongs to it."""
 
-    def __init__(self, records: RecordStore) -> None:
+    def __init__(self, records: record_store.RecordStore) -> None:
         self._records = records
 
     async def of_move(
@@ -374,13 +374,13 @@ class LinksOfPods(ContainerHook):
         source: ResourcePath,
         destination: ResourcePath,
         containers: Sequence[ResourcePath],
-    ) -> Changes[None]:
+    ) -> record_store.Changes[None]:
         del containers
         pod = storage_root(source)
         records: list[Record] = []
         preconditions: list[Precondition] = []
         if pod is None or pod != storage_root(destination):
-            return Changes(None)
+            return record_store.Changes(None)
         for link in await self._records.of_owner(LINKS, pod):
             path = link.value.path
             if path == source or (is_container(source) and path.startswith(source)):
@@ -388,14 +388,14 @@ class LinksOfPods(ContainerHook):
                 value = msgspec.structs.replace(link.value, path=moved)
                 records.append(LINKS.replace(link, value))
                 preconditions.append(link.unchanged)
-        return Changes(None, records, preconditions)
+        return record_store.Changes(None, records, preconditions)
 
     async def of_renaming(
         self,
         pod: PodRecord,
         after: PodRecord,
         renamed: Callable[[ResourcePath], ResourcePath],
-    ) -> Changes[None]:
+    ) -> record_store.Changes[None]:
         records: list[Record] = []
         preconditions: list[Precondition] = []
         for link in await self._records.of_owner(LINKS, pod.root):
@@ -410,4 +410,4 @@ class LinksOfPods(ContainerHook):
             put = ENDED.put(ended.key, ended.value, owner=after.root, expires_ms=ended.expires_ms)
             records.append(put)
             preconditions.append(ended.unchanged)
-        return Changes(None, records, preconditions)
+        return record_store.Changes(None, records, preconditions)

@@ -43,15 +43,8 @@ from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
 from podstead.web.body import RecheckedBody
 from podstead.web.codes import WebCodes
+from podstead.web.files import documents
 from podstead.web.files.content import RawContent
-from podstead.web.files.documents import (
-    PREVIEW,
-    ContentPreviews,
-    DocumentContents,
-    ShownDocument,
-    View,
-    editor_values,
-)
 from podstead.web.files.editing import MAX_EDITED_BYTES, as_written, problem_at
 from podstead.web.files.members import MAX_SORTED, MemberLists, Sorting, kind_name
 from podstead.web.files.uploads import member, type_of
@@ -172,8 +165,8 @@ class LinkPages:
     visitors: LinkVisitors
     resources: ResourceService
     lists: MemberLists
-    contents: DocumentContents
-    previews: ContentPreviews
+    contents: documents.DocumentContents
+    previews: documents.ContentPreviews
     raw: RawContent
     passwords: PasswordHasher
 
@@ -348,13 +341,13 @@ class LinkPages:
         kind = kind_of(media_type, shown_name(target))
         may_edit = link.kind == EDIT
         is_editing = may_edit and kind.is_text and (page.query_text("view") == "edit" or edited)
-        shown: View | None
+        shown: documents.View | None
         if is_editing:
             read = await self.contents.text(page, target)
-            shown = View("", {**editor_values(read), **(edited or {})})
+            shown = documents.View("", {**documents.editor_values(read), **(edited or {})})
         else:
-            document = ShownDocument(target, kind, media_type, shown_name(target))
-            shown = await self.previews.view(page, document, PREVIEW)
+            document = documents.ShownDocument(target, kind, media_type, shown_name(target))
+            shown = await self.previews.view(page, document, documents.PREVIEW)
         return self._page(
             page,
             "links/document.html",
@@ -365,7 +358,7 @@ class LinkPages:
             raw=place.url(_RAW),
             save_url=place.url(_SAVE),
             replace_url=place.url(_REPLACE),
-            view="edit" if is_editing else PREVIEW,
+            view="edit" if is_editing else documents.PREVIEW,
             may_edit=may_edit,
             may_edit_text=may_edit and kind.is_text,
             preview=shown and shown.template,

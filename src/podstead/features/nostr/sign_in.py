@@ -18,17 +18,7 @@ from typing import Final
 
 from podstead.core.clock import Clock
 from podstead.core.errors import AccessDenied, NotAuthenticated
-from podstead.features.nostr.events import (
-    KIND,
-    EventScope,
-    InvalidEvent,
-    NostrEvent,
-    SignedRequest,
-    VerifiedEvent,
-    check_event,
-    only_tag,
-    read_event,
-)
+from podstead.features.nostr import events
 from podstead.features.nostr.links import NostrLinks
 from podstead.features.nostr.profile_keys import AllowedKeys
 from podstead.features.nostr.records import NOSTR_CHALLENGES
@@ -63,7 +53,7 @@ def described(issued: IssuedChallenge, *, url: str) -> Mapping[str, object]:
         "challenge": issued.challenge_key,
         "u": url,
         "method": "POST",
-        "kind": KIND,
+        "kind": events.KIND,
         "expires_in": CHALLENGE_S,
     }
 
@@ -108,7 +98,7 @@ class SignedEvents:
         try:
             event, proven = self._read(authorization, url=url, has_content=has_content)
             return await self._use(event, proven)
-        except InvalidEvent as refusal:
+        except events.InvalidEvent as refusal:
             raise EventInvalid(str(refusal)) from refusal
 
     async def verify_answer(
@@ -128,34 +118,34 @@ class SignedEvents:
         """
         try:
             event, proven = self._read(authorization, url=url, has_content=has_content)
-            challenge = only_tag(event, "challenge")
+            challenge = events.only_tag(event, "challenge")
             await self._challenges.take(challenge, purpose, holder=holder, account_id=account_id)
             return await self._use(event, proven)
-        except InvalidEvent as refusal:
+        except events.InvalidEvent as refusal:
             raise EventInvalid(str(refusal)) from refusal
 
     def _read(
         self, authorization: Sequence[bytes], *, url: str, has_content: bool
-    ) -> tuple[NostrEvent, VerifiedEvent]:
+    ) -> tuple[events.NostrEvent, events.VerifiedEvent]:
         try:
             credential = unverified_event(authorization)
         except NotAuthenticated as refusal:
-            raise InvalidEvent(str(refusal)) from refusal
+            raise events.InvalidEvent(str(refusal)) from refusal
         if credential is None or credential.as_password:
-            raise InvalidEvent(
+            raise events.InvalidEvent(
                 "Send a signed event in the Authorization header: Nostr, and the event in base64"
             )
-        event = read_event(credential.event)
-        proven = check_event(
+        event = events.read_event(credential.event)
+        proven = events.check_event(
             event,
-            SignedRequest(METHOD, url.encode(), has_content),
+            events.SignedRequest(METHOD, url.encode(), has_content),
             now_s=self._clock.now_ms() // 1000,
-            scope=EventScope.EXACT,
+            scope=events.EventScope.EXACT,
             require_payload=False,
         )
         return event, proven
 
-    async def _use(self, event: NostrEvent, proven: VerifiedEvent) -> KeyProof:
+    async def _use(self, event: events.NostrEvent, proven: events.VerifiedEvent) -> KeyProof:
         await self._uses.use(event, remembered_until_s=proven.remembered_until_s)
         return KeyProof(event.public_key, proven.content_digest)
 

@@ -8,14 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from podstead.features import WorkerFeature
-from podstead.features.nostr import NostrSettings, schnorr
-from podstead.features.nostr.requests import (
-    BASIC_SCOPES,
-    EventRules,
-    EventVerifier,
-    LinkedKeys,
-    SignedRequests,
-)
+from podstead.features.nostr import NostrSettings, requests, schnorr
 from podstead.web.authority import is_loopback_url
 
 if TYPE_CHECKING:
@@ -41,21 +34,23 @@ class NostrInWorker(WorkerFeature):
 
     def __init__(self, services: Services) -> None:
         self.services = services
-        self.uses = EventVerifier(used=services.store, clock=services.clock, verify=verify)
+        self.uses = requests.EventVerifier(used=services.store, clock=services.clock, verify=verify)
 
     @property
-    def linked(self) -> LinkedKeys | None:
+    def linked(self) -> requests.LinkedKeys | None:
         """The keys of accounts; ``None`` if there are none."""
         return None
 
     @cached_property
     def credentials(self) -> Sequence[CredentialScheme]:  # type: ignore[override]
         services, settings = self.services, self.services.settings.of(NostrSettings)
-        rules = EventRules(
+        rules = requests.EventRules(
             accepted=accepts_signed_events(services.base_url),
             require_payload=settings.nostr_require_payload,
-            basic=BASIC_SCOPES[settings.nostr_basic],
+            basic=requests.BASIC_SCOPES[settings.nostr_basic],
         )
         return (
-            SignedRequests(uses=self.uses, clock=services.clock, rules=rules, linked=self.linked),
+            requests.SignedRequests(
+                uses=self.uses, clock=services.clock, rules=rules, linked=self.linked
+            ),
         )

@@ -19,16 +19,7 @@ from podstead.core.errors import Conflict, NotFound, PreconditionFailed, Request
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.identity import Identity
 from podstead.core.media_types import N3
-from podstead.features.personal_data.entries import (
-    MAX_LINES_IN_LIST,
-    PersonalEntry,
-    edit_of,
-    is_only_thing,
-    new_entry,
-    read_entry,
-    subjects_in,
-    without,
-)
+from podstead.features.personal_data import entries
 from podstead.features.personal_data.kinds import CONTACTS, DC, KINDS, KindOfEntry
 from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal, Triple
 from podstead.rdf.identity_statements import ProfileChange
@@ -72,7 +63,7 @@ class PersonalDataCodes(ErrorCode):
 class PlacedEntry:
     """An entry and the document that it is in."""
 
-    entry: PersonalEntry
+    entry: entries.PersonalEntry
     document: ResourcePath
 
 
@@ -115,14 +106,14 @@ class Collections:
 
     async def read(
         self, person: Identity | None, path: ResourcePath, iri: str
-    ) -> tuple[PersonalEntry, ReadDocument]:
+    ) -> tuple[entries.PersonalEntry, ReadDocument]:
         """A thing and its document; without an IRI, the first thing in it. Raises what a GET
         raises, and NotFound."""
         read = await self.documents.read(person, path)
         graph, url = read.document.graph, self.documents.base_url + path
         for kind, subject in things_in(graph, url):
             if subject.value == iri or not iri:
-                return read_entry(graph, subject, kind), read
+                return entries.read_entry(graph, subject, kind), read
         raise NotFound
 
     async def save(
@@ -135,17 +126,17 @@ class Collections:
         """Give a thing these values, if its document is still as it was read. Raises
         PreconditionFailed, and what a PUT raises."""
         graph = read.document.graph
-        change = edit_of(graph, place.entry, wanted)
+        change = entries.edit_of(graph, place.entry, wanted)
         await self.documents.replace(person, place.document, read, change.applied(graph))
 
     async def remove(self, person: Identity | None, place: PlacedEntry, read: ReadDocument) -> None:
         """Delete a thing: with its document if that is about nothing else. Raises as
         :meth:`save`."""
         graph, url = read.document.graph, self.documents.base_url + place.document
-        if is_only_thing(graph, place.entry, url):
+        if entries.is_only_thing(graph, place.entry, url):
             await self.documents.remove(person, place.document, read.etag)
         else:
-            changed = without(graph, place.entry)
+            changed = entries.without(graph, place.entry)
             await self.documents.replace(person, place.document, read, changed)
 
     async def rename_in_books(
@@ -188,7 +179,9 @@ class Collections:
             folder = book.names.rpartition("/")[0]
             path = ResourcePath(f"{folder}/Person/{key}/index.ttl")
             iri = f"{base_url}{path}#this"
-            await self.documents.create(person, path, new_entry(kind, iri, wanted), kind.prefixes)
+            await self.documents.create(
+                person, path, entries.new_entry(kind, iri, wanted), kind.prefixes
+            )
             name = Literal(next(iter(wanted.get("name", ())), ""))
             listed: list[Triple] = [
                 (Iri(iri), _IN_BOOK, Iri(book.iri)),
@@ -198,12 +191,12 @@ class Collections:
             return path
         if found.containers:
             path = ResourcePath(f"{found.containers[0]}{key}.ttl")
-            graph = new_entry(kind, f"{base_url}{path}#this", wanted)
+            graph = entries.new_entry(kind, f"{base_url}{path}#this", wanted)
             await self.documents.create(person, path, graph, kind.prefixes)
             return path
         path = found.documents[0]
         read = await self.documents.read(person, path)
-        graph = read.document.graph | new_entry(kind, f"{base_url}{path}#{key}", wanted)
+        graph = read.document.graph | entries.new_entry(kind, f"{base_url}{path}#{key}", wanted)
         await self.documents.replace(person, path, read, graph)
         return path
 
@@ -259,7 +252,7 @@ class Collections:
 def things_in(graph: Graph, document_url: str) -> Iterator[tuple[KindOfEntry, Iri]]:
     """The things of all kinds that a document is about."""
     for kind in KINDS.values():
-        for each in subjects_in(graph, document_url, kind):
+        for each in entries.subjects_in(graph, document_url, kind):
             yield kind, each
 
 
@@ -394,7 +387,7 @@ class _Search:
                 self._take(graph, each.path)
 
     def _take(self, graph: Graph, path: ResourcePath) -> None:
-        for each in subjects_in(graph, self._documents.base_url + path, self._kind):
+        for each in entries.subjects_in(graph, self._documents.base_url + path, self._kind):
             self._keep(graph, each, path)
 
     def _keep(self, graph: Graph, thing: Iri, path: ResourcePath) -> None:
@@ -402,7 +395,9 @@ class _Search:
         if len(places) >= MAX_ENTRIES:
             self._found.is_complete = False
         elif thing.value not in places:
-            entry = read_entry(graph, thing, self._kind, max_lines=MAX_LINES_IN_LIST)
+            entry = entries.read_entry(
+                graph, thing, self._kind, max_lines=entries.MAX_LINES_IN_LIST
+            )
             places[thing.value] = PlacedEntry(entry, path)
 
     async def _graph(self, iri: str) -> Graph:

@@ -15,15 +15,7 @@ from itertools import islice
 from typing import Final
 
 from podstead.core import vocab
-from podstead.features.previews.labels import (
-    MAX_LITERAL_CHARACTERS,
-    last_segment,
-    name_in,
-    name_of_iri,
-    shortened,
-    subject_text,
-    term_text,
-)
+from podstead.features.previews import labels
 from podstead.rdf.graph import BlankNode, Dataset, Graph, GraphName, Iri, Literal, Object, Subject
 from podstead.web.pages.links import Address, Links
 
@@ -227,15 +219,19 @@ class _Reader:
             return known
         iri = subject.value if isinstance(subject, Iri) else None
         types = [o for o in self.graph.objects(subject, _TYPE) if isinstance(o, Iri)]
-        type_names = dict.fromkeys(name_of_iri(type_.value, self.language) for type_ in types[:8])
-        title = self._name(subject) or (last_segment(iri) if iri else next(iter(type_names), ""))
+        type_names = dict.fromkeys(
+            labels.name_of_iri(type_.value, self.language) for type_ in types[:8]
+        )
+        title = self._name(subject) or (
+            labels.last_segment(iri) if iri else next(iter(type_names), "")
+        )
         head = self.heads[subject] = _Head(title, tuple(type_names), self._picture(subject))
         return head
 
     def _name(self, subject: Subject) -> str | None:
         """The name that the document itself gives to a subject."""
         if subject not in self.names:
-            self.names[subject] = name_in(self.graph, subject, self.language)
+            self.names[subject] = labels.name_in(self.graph, subject, self.language)
         return self.names[subject]
 
     def _is_the_picture(self, predicate: Iri, objects: Sequence[Object]) -> bool:
@@ -267,7 +263,7 @@ class _Reader:
                 more += 1
                 continue
             values.append(self._value(value, predicate, path))
-        name = name_of_iri(predicate.value, self.language)
+        name = labels.name_of_iri(predicate.value, self.language)
         return CardProperty(name, predicate.value, tuple(values), more)
 
     def _flattened(self, objects: Sequence[Object]) -> Iterator[Object]:
@@ -304,7 +300,7 @@ class _Reader:
         picture = self.links.picture(iri.value) if predicate in PICTURES else None
         text = self._name(iri)
         if text is None:
-            text = name_of_iri(iri.value, self.language)
+            text = labels.name_of_iri(iri.value, self.language)
             if link is not None and link.external:
                 text = _address(iri.value)
         return CardValue(ValueKind.LINK, text, iri.value, link, picture)
@@ -314,13 +310,13 @@ def _address(iri: str) -> str:
     """An external address as people write it: the person sees where a link leads."""
     for prefix in ("https://", "http://", "mailto:", "tel:"):
         if iri.startswith(prefix):
-            return shortened(iri[len(prefix) :].rstrip("/"), 80)
-    return shortened(iri, 80)
+            return labels.shortened(iri[len(prefix) :].rstrip("/"), 80)
+    return labels.shortened(iri, 80)
 
 
 def _literal(value: Literal) -> CardValue:
     kind = _VALUE_KINDS.get(value.datatype.value, ValueKind.TEXT)
-    text = shortened(value.value, MAX_LITERAL_CHARACTERS)
+    text = labels.shortened(value.value, labels.MAX_LITERAL_CHARACTERS)
     if kind is ValueKind.BOOLEAN:
         text = "true" if value.value in {"true", "1"} else "false"
     return CardValue(kind, text, language=value.language)
@@ -386,14 +382,18 @@ def _object(value: Object, links: Links) -> WrittenTerm:
     note = value.language
     datatype = value.datatype.value
     if note is None and datatype != vocab.XSD_STRING:
-        note = term_text(datatype)
-    return WrittenTerm(shortened(value.value, MAX_LITERAL_CHARACTERS), note=note, is_literal=True)
+        note = labels.term_text(datatype)
+    return WrittenTerm(
+        labels.shortened(value.value, labels.MAX_LITERAL_CHARACTERS), note=note, is_literal=True
+    )
 
 
 def _node(term: Subject | GraphName, links: Links) -> WrittenTerm:
     if not isinstance(term, Iri):
-        return WrittenTerm(subject_text(term))
+        return WrittenTerm(labels.subject_text(term))
     own = links.document_url
     iri = term.value
-    text = f"<{iri[len(own) :]}>" if iri == own or iri.startswith(own + "#") else term_text(iri)
+    text = (
+        f"<{iri[len(own) :]}>" if iri == own or iri.startswith(own + "#") else labels.term_text(iri)
+    )
     return WrittenTerm(text, iri, links.of(iri))

@@ -29,15 +29,7 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.open_body import OpenBody, whole_body
 from podstead.storage.records import Metadata
 from podstead.web.browsers import VARY_BY_COOKIE
-from podstead.web.files.documents import (
-    PREVIEW,
-    ContentPreviews,
-    DocumentContents,
-    DocumentView,
-    ReadText,
-    ShownDocument,
-    View,
-)
+from podstead.web.files import documents
 from podstead.web.pages.addresses import THUMBNAIL
 from podstead.web.pages.kinds import Kind, language_of
 from podstead.web.pages.links import Links
@@ -109,7 +101,7 @@ class PreviewsInWorker(WorkerFeature):
         return (Thumbnails(self._services.resources, self._renderer, self._files),)
 
 
-class Previews(ContentPreviews):
+class Previews(documents.ContentPreviews):
     """Reads and renders the content of documents, as the person who asks."""
 
     def __init__(
@@ -120,7 +112,7 @@ class Previews(ContentPreviews):
         base_url: str,
     ) -> None:
         self._files = files
-        self._contents = DocumentContents(resources)
+        self._contents = documents.DocumentContents(resources)
         self._renderer = renderer
         self._base_url = base_url
         self._rendered: BoundedCache[tuple[str, ...], str] = BoundedCache(_CACHED_BYTES)
@@ -144,16 +136,20 @@ class Previews(ContentPreviews):
         )
         return None if made is None else made.decode()
 
-    async def view(self, page: PageRequest, document: ShownDocument, name: str) -> View | None:
+    async def view(
+        self, page: PageRequest, document: documents.ShownDocument, name: str
+    ) -> documents.View | None:
         if document.kind in _WITHOUT_PREVIEW:
             return None
-        return View("pods/previews/preview.html", await self._values(page, document, name))
+        return documents.View(
+            "pods/previews/preview.html", await self._values(page, document, name)
+        )
 
     async def _values(
-        self, page: PageRequest, document: ShownDocument, view: str
+        self, page: PageRequest, document: documents.ShownDocument, view: str
     ) -> Mapping[str, Any]:
         target, kind, media_type, name = document
-        if kind is Kind.LINKED_DATA and view in {PREVIEW, STATEMENTS, GRAPH}:
+        if kind is Kind.LINKED_DATA and view in {documents.PREVIEW, STATEMENTS, GRAPH}:
             return await self._linked_data(page, target, view)
         if kind is Kind.LINKED_DATA and view == TEXT:
             return await self._in_format(page, target, media_type)
@@ -163,10 +159,10 @@ class Previews(ContentPreviews):
         context: dict[str, Any] = {"decoded": read.decoded, "html": None, "table": None}
         if read.decoded is None:
             return context
-        if kind is Kind.TABLE and view == PREVIEW:
+        if kind is Kind.TABLE and view == documents.PREVIEW:
             is_tabs = media_type == "text/tab-separated-values"
             context["table"] = read_table(read.decoded.text, delimiter="\t" if is_tabs else None)
-        elif kind is Kind.MARKDOWN and view == PREVIEW:
+        elif kind is Kind.MARKDOWN and view == documents.PREVIEW:
             arguments = {"base_url": self._base_url, "document": target}
             context["html"] = await self._html(page, "markdown", arguments, read)
         elif (language := language_of(media_type, name)) is not None:
@@ -218,7 +214,9 @@ class Previews(ContentPreviews):
             "html": html,
             "not_expressible": reason,
             "formats_of_text": [
-                DocumentView(key, _FORMAT_NAMES[key], f"?view={TEXT}&format={key}", key == chosen)
+                documents.DocumentView(
+                    key, _FORMAT_NAMES[key], f"?view={TEXT}&format={key}", key == chosen
+                )
                 for key in FORMATS
             ],
         }
@@ -244,7 +242,7 @@ class Previews(ContentPreviews):
         return await asyncio.to_thread(worked)
 
     async def _html(
-        self, page: PageRequest, task: str, arguments: Mapping[str, str], read: ReadText
+        self, page: PageRequest, task: str, arguments: Mapping[str, str], read: documents.ReadText
     ) -> str | None:
         """Safe HTML, from the cache or the renderer's process; ``None`` if it cannot be made.
 

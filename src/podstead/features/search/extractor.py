@@ -10,15 +10,7 @@ import msgspec
 
 from podstead.app.adapters.guarded_processes import GuardedProcesses
 from podstead.core.errors import PodsteadError
-from podstead.features.search.extraction import (
-    MAX_BODY_BYTES,
-    Extracted,
-    NoText,
-    extract,
-    has_text,
-    media_type_of,
-    needs_no_process,
-)
+from podstead.features.search import extraction
 from podstead.storage.open_body import OpenBody, whole_body
 from podstead.storage.records import Metadata
 from podstead.web.pages.addresses import shown_name
@@ -48,21 +40,27 @@ class Extractor:
             max_processes=2,
         )
 
-    async def __call__(self, metadata: Metadata, body: OpenBody) -> Extracted | None:
+    async def __call__(self, metadata: Metadata, body: OpenBody) -> extraction.Extracted | None:
         """What the index stores of a document; ``None`` if it has no text, is broken, encrypted or
         too large. Raises StorageError."""
         name = shown_name(metadata.path)
         try:
-            media_type = media_type_of(metadata.content_type, name)
+            media_type = extraction.media_type_of(metadata.content_type, name)
         except PodsteadError:
             return None
-        if metadata.size_bytes > MAX_BODY_BYTES or not has_text(media_type, name):
+        if metadata.size_bytes > extraction.MAX_BODY_BYTES or not extraction.has_text(
+            media_type, name
+        ):
             return None
-        if metadata.size_bytes <= MAX_BYTES_WITHOUT_PROCESS and needs_no_process(media_type):
+        if metadata.size_bytes <= MAX_BYTES_WITHOUT_PROCESS and extraction.needs_no_process(
+            media_type
+        ):
             content = await whole_body(body)
             try:
-                made = await asyncio.to_thread(extract, metadata.content_type, name, content)
-            except NoText:
+                made = await asyncio.to_thread(
+                    extraction.extract, metadata.content_type, name, content
+                )
+            except extraction.NoText:
                 return None
             return made
         encoded = await self._processes.carry_out(
@@ -71,4 +69,4 @@ class Extractor:
             lambda: whole_body(body),
             requester="",
         )
-        return msgspec.json.decode(encoded, type=Extracted) if encoded else None
+        return msgspec.json.decode(encoded, type=extraction.Extracted) if encoded else None

@@ -19,20 +19,8 @@ import apsw
 
 from podstead.core.errors import DiskFull, StorageError
 from podstead.core.identifiers import ResourcePath, is_container
+from podstead.features.search import index
 from podstead.features.search.analysis import Clause, Question
-from podstead.features.search.index import (
-    COLUMNS,
-    Candidate,
-    IndexedDocument,
-    IndexQuery,
-    IndexStep,
-    Position,
-    StoredText,
-    candidate_of,
-    conditions,
-    marks,
-    rules_above,
-)
 from podstead.storage.disk_space import DiskSpace, is_full
 from podstead.storage.schema import Row
 from podstead.storage.sqlite.connection import BusyHandler
@@ -105,13 +93,13 @@ class Fts5Index:
             self._lock = file
         return True
 
-    async def position(self) -> Position | None:
+    async def position(self) -> index.Position | None:
         try:
             return await self._reader.run(_position)
         except IndexMissing:
             return None
 
-    async def begin(self, position: Position) -> None:
+    async def begin(self, position: index.Position) -> None:
         def clear(connection: apsw.Connection) -> None:
             for table in _TABLES:
                 delete = "INSERT INTO words (words) VALUES ('delete-all')"
@@ -137,7 +125,7 @@ class Fts5Index:
         number: int = rows[0][0]
         return number
 
-    async def apply(self, step: IndexStep) -> None:
+    async def apply(self, step: index.IndexStep) -> None:
         await self._change(lambda connection: _apply(connection, step))
 
     async def _change(self, work: Callable[[apsw.Connection], None]) -> None:
@@ -146,16 +134,16 @@ class Fts5Index:
         await self._writer.run(work, writes=True)
 
     async def rules(self, below: ResourcePath, *, limit: int) -> Sequence[ResourcePath]:
-        inherited = [*rules_above(below), below]
+        inherited = [*index.rules_above(below), below]
         select = (
             "SELECT rule FROM rules WHERE rule > %s AND rule < %s"  # noqa: S608 - marks
-            f" OR rule IN ({marks(inherited)}) LIMIT %s"
+            f" OR rule IN ({index.marks(inherited)}) LIMIT %s"
         )
         values = (below, end_of(below), *inherited, limit)
         rows = await self._reader.run(lambda connection: _fetch(connection, select, values))
         return [ResourcePath(rule) for (rule,) in rows]
 
-    async def candidates(self, selection: IndexQuery) -> Sequence[Candidate]:
+    async def candidates(self, selection: index.IndexQuery) -> Sequence[index.Candidate]:
         return await self._reader.run(lambda connection: _candidates(connection, selection))
 
     async def languages(self) -> Sequence[str]:
@@ -170,14 +158,14 @@ class Fts5Index:
         rows = await self._contents(f"substr(terms, 1, {max_characters:d})", list(paths))
         return dict(rows)
 
-    async def texts(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, StoredText]:
+    async def texts(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, index.StoredText]:
         rows = await self._contents("text, language", list(paths))
-        return {path: StoredText(*rest) for path, *rest in rows}
+        return {path: index.StoredText(*rest) for path, *rest in rows}
 
     async def _contents(self, columns: str, paths: Sequence[ResourcePath]) -> Sequence[Row]:
         select = (
             f"SELECT path, {columns} FROM documents JOIN contents USING (number)"  # noqa: S608
-            f" WHERE path IN ({marks(paths)})"
+            f" WHERE path IN ({index.marks(paths)})"
         )
         return await self._reader.run(lambda connection: _fetch(connection, select, paths))
 
@@ -286,12 +274,12 @@ def _fetch(connection: apsw.Connection, select: str, values: Sequence[object] = 
     return rows
 
 
-def _position(connection: apsw.Connection) -> Position | None:
+def _position(connection: apsw.Connection) -> index.Position | None:
     row = connection.execute("SELECT sequence, version, cursor FROM position").fetchone()
-    return None if row is None else Position(*row)
+    return None if row is None else index.Position(*row)
 
 
-def _apply(connection: apsw.Connection, step: IndexStep) -> None:
+def _apply(connection: apsw.Connection, step: index.IndexStep) -> None:
     for subject, (of_members, own) in step.ruled.items():
         _follow_rules(connection, subject, of_members, own)
     for path in step.drops | step.puts.keys():
@@ -317,7 +305,7 @@ def _drop(connection: apsw.Connection, path: ResourcePath) -> None:
         connection.execute("DELETE FROM words WHERE rowid = ?", (number,))
 
 
-def _put(connection: apsw.Connection, document: IndexedDocument) -> None:
+def _put(connection: apsw.Connection, document: index.IndexedDocument) -> None:
     _note_rule(connection, document.rule)
     number = connection.execute(
         "INSERT INTO documents (path, rule, version, media_type, size_bytes, modified_ms, author)"
@@ -359,18 +347,20 @@ def _follow_rules(
         connection.execute("UPDATE documents SET rule = ? WHERE rule = ?", (of_members, members))
         connection.execute("DELETE FROM rules WHERE rule = ?", (members,))
         return
-    above = rules_above(subject)
+    above = index.rules_above(subject)
     update = (
         "UPDATE documents SET rule = %s WHERE path > %s AND path < %s"  # noqa: S608 - marks
-        f" AND rule IN ({marks(above)})"
+        f" AND rule IN ({index.marks(above)})"
     )
     values = (of_members, subject, end_of(subject), *above)
     connection.execute(update.replace("%s", "?"), values)
 
 
-def _candidates(connection: apsw.Connection, selection: IndexQuery) -> Sequence[Candidate]:
+def _candidates(
+    connection: apsw.Connection, selection: index.IndexQuery
+) -> Sequence[index.Candidate]:
     question = selection.question
-    where, values = conditions(selection)
+    where, values = index.conditions(selection)
     source, in_name = "documents AS d", "0"
     others: list[str | int] = []
     if question.wanted:
@@ -387,12 +377,12 @@ def _candidates(connection: apsw.Connection, selection: IndexQuery) -> Sequence[
     if not selection.newest:
         order = f"in_name DESC, {order}"
     select = (
-        f"SELECT {COLUMNS}, {in_name} AS in_name FROM {source} WHERE {' AND '.join(where)}"  # noqa: S608
+        f"SELECT {index.COLUMNS}, {in_name} AS in_name FROM {source} WHERE {' AND '.join(where)}"  # noqa: S608
         f" ORDER BY {order} LIMIT %s OFFSET %s"
     )
     bound = (*others, *values, selection.limit, selection.offset)
     rows = _fetch(connection, select, bound)
-    return [candidate_of(row) for row in rows]
+    return [index.candidate_of(row) for row in rows]
 
 
 def _all_of(question: Question) -> str:

@@ -14,15 +14,8 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.core import identifiers
 from podstead.core.errors import DiskFull, ServerTrouble, cause_text
-from podstead.core.identifiers import (
-    ROOT,
-    Auxiliary,
-    ResourcePath,
-    auxiliary_kind,
-    is_container,
-    subject_of,
-)
 from podstead.core.media_types import essence
 from podstead.features.search.analysis import index_text, languages_of, terms
 from podstead.features.search.extractor import Extractor
@@ -150,8 +143,8 @@ class Indexer:
 
     async def _build(self, position: Position) -> tuple[Position, int]:
         """Index the resources after the cursor."""
-        after = None if not position.cursor else ResourcePath(position.cursor)
-        found = await self._store.read_tree(ROOT, after=after, limit=ROWS)
+        after = None if not position.cursor else identifiers.ResourcePath(position.cursor)
+        found = await self._store.read_tree(identifiers.ROOT, after=after, limit=ROWS)
         step = IndexStep(position)
         resources = [each for each in found.values() if each is not None]
         last = await self._put(step, [each for each in resources if each.kind.is_member])
@@ -169,8 +162,12 @@ class Indexer:
         if not rows:
             return None
         authors = {each.change.path: each.change.agent for each in rows}
-        paths = [path for path in authors if auxiliary_kind(path) is None]
-        subjects = [subject_of(path) for path in authors if auxiliary_kind(path) is Auxiliary.ACL]
+        paths = [path for path in authors if identifiers.auxiliary_kind(path) is None]
+        subjects = [
+            identifiers.subject_of(path)
+            for path in authors
+            if identifiers.auxiliary_kind(path) is identifiers.Auxiliary.ACL
+        ]
         step = IndexStep(Position(rows[-1].sequence, rows[-1].version))
         found = await self._store.read_metadata(_with_acls((*paths, *subjects)))
         for subject in subjects:
@@ -187,7 +184,9 @@ class Indexer:
             done = IndexStep(position, step.languages, step.puts)
             await self._index.apply(done)
             step.puts, step.languages = {}, set()
-            members = members[[each.path for each in members].index(ResourcePath(last)) + 1 :]
+            members = members[
+                [each.path for each in members].index(identifiers.ResourcePath(last)) + 1 :
+            ]
             last = await self._put(step, members, authors)
         await self._index.apply(step)
         return step.position
@@ -196,8 +195,8 @@ class Indexer:
         self,
         step: IndexStep,
         resources: Iterable[Metadata],
-        authors: dict[ResourcePath, str | None] | None = None,
-    ) -> ResourcePath | None:
+        authors: dict[identifiers.ResourcePath, str | None] | None = None,
+    ) -> identifiers.ResourcePath | None:
         """Add resources to a step; the last one, if it ends before all of them."""
         wanted = list(resources)
         snapshot = await self._store.read_metadata(_with_acls(each.path for each in wanted))
@@ -219,7 +218,7 @@ class Indexer:
     ) -> IndexedDocument | None:
         path = metadata.path
         content = None
-        if not is_container(path):
+        if not identifiers.is_container(path):
             body = await self._store.open_body(metadata)
             if body is None:
                 return None
@@ -228,7 +227,7 @@ class Indexer:
             path=path,
             rule=rule_of(path, snapshot),
             version=metadata.version,
-            media_type=FOLDER if is_container(path) else essence(metadata.content_type),
+            media_type=FOLDER if identifiers.is_container(path) else essence(metadata.content_type),
             names=index_text(terms(shown_name(path))),
             terms="" if content is None else content.terms,
             text="" if content is None else content.text,
@@ -239,9 +238,9 @@ class Indexer:
         )
 
 
-def _with_acls(paths: Iterable[ResourcePath]) -> set[ResourcePath]:
+def _with_acls(paths: Iterable[identifiers.ResourcePath]) -> set[identifiers.ResourcePath]:
     """The paths, with those of the ACLs that may decide about them."""
-    found: set[ResourcePath] = set()
+    found: set[identifiers.ResourcePath] = set()
     for path in paths:
         found.add(path)
         found.update(acl_paths(path))

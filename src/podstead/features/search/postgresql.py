@@ -11,20 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from podstead.core.identifiers import ResourcePath, is_container
+from podstead.features.search import index
 from podstead.features.search.analysis import Clause
-from podstead.features.search.index import (
-    COLUMNS,
-    Candidate,
-    IndexedDocument,
-    IndexQuery,
-    IndexStep,
-    Position,
-    StoredText,
-    candidate_of,
-    conditions,
-    marks,
-    rules_above,
-)
 from podstead.features.search.tables import (
     CONTENTS,
     DOCUMENTS,
@@ -65,11 +53,11 @@ class PostgresqlIndex:
         self._asked_ms = now_ms
         return await self._lease.hold()
 
-    async def position(self) -> Position | None:
+    async def position(self) -> index.Position | None:
         rows = await self._store.fetch(POSITION.select("WHERE one = 1"))
-        return None if not rows else Position(*rows[0][1:])
+        return None if not rows else index.Position(*rows[0][1:])
 
-    async def begin(self, position: Position) -> None:
+    async def begin(self, position: index.Position) -> None:
         await self._records.commit([DropRow(POSITION, (1,))])
         for table in (DOCUMENTS, CONTENTS, RULES, LANGUAGES):
             key = table.key[0]
@@ -86,7 +74,7 @@ class PostgresqlIndex:
         number: int = rows[0][0]
         return number
 
-    async def apply(self, step: IndexStep) -> None:
+    async def apply(self, step: index.IndexStep) -> None:
         for subject, (of_members, own) in step.ruled.items():
             await self._follow_rules(subject, of_members, own)
         records: list[Record] = []
@@ -111,8 +99,8 @@ class PostgresqlIndex:
             await self._change_rule("rule = %s", (members,), of_members)
             await self._records.commit([DropRow(RULES, (members,))])
             return
-        above = rules_above(subject)
-        where = f"path > %s AND path < %s AND rule IN ({marks(above)})"
+        above = index.rules_above(subject)
+        where = f"path > %s AND path < %s AND rule IN ({index.marks(above)})"
         await self._change_rule(where, (subject, end_of(subject), *above), of_members)
 
     async def _change_rule(self, where: str, values: Sequence[object], rule: ResourcePath) -> None:
@@ -122,16 +110,16 @@ class PostgresqlIndex:
             await self._records.commit([PutRow(DOCUMENTS, each) for each in changed])
 
     async def rules(self, below: ResourcePath, *, limit: int) -> Sequence[ResourcePath]:
-        inherited = [*rules_above(below), below]
+        inherited = [*index.rules_above(below), below]
         select = RULES.select(
-            f"WHERE rule > %s AND rule < %s OR rule IN ({marks(inherited)}) LIMIT %s"
+            f"WHERE rule > %s AND rule < %s OR rule IN ({index.marks(inherited)}) LIMIT %s"
         )
         rows = await self._store.fetch(select, below, end_of(below), *inherited, limit)
         return [ResourcePath(rule) for (rule,) in rows]
 
-    async def candidates(self, selection: IndexQuery) -> Sequence[Candidate]:
+    async def candidates(self, selection: index.IndexQuery) -> Sequence[index.Candidate]:
         question = selection.question
-        where, values = conditions(selection)
+        where, values = index.conditions(selection)
         in_name, named = "FALSE", list[str | int]()
         query = " & ".join(
             [
@@ -153,12 +141,12 @@ class PostgresqlIndex:
         if not selection.newest:
             order = f"in_name DESC, {order}"
         select = (
-            f"SELECT {COLUMNS}, {in_name} AS in_name FROM {DOCUMENTS.name} AS d"  # noqa: S608
+            f"SELECT {index.COLUMNS}, {in_name} AS in_name FROM {DOCUMENTS.name} AS d"  # noqa: S608
             f" JOIN {CONTENTS.name} AS c ON c.path = d.path"
             f" WHERE {' AND '.join(where)} ORDER BY {order} LIMIT %s OFFSET %s"
         )
         bound = (*named, *values, selection.limit, selection.offset)
-        return [candidate_of(row) for row in await self._store.fetch(select, *bound)]
+        return [index.candidate_of(row) for row in await self._store.fetch(select, *bound)]
 
     async def languages(self) -> Sequence[str]:
         return [language for (language,) in await self._store.fetch(LANGUAGES.select())]
@@ -169,14 +157,14 @@ class PostgresqlIndex:
         rows = await self._contents(f"substr(terms, 1, {max_characters:d})", list(paths))
         return dict(rows)
 
-    async def texts(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, StoredText]:
+    async def texts(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, index.StoredText]:
         rows = await self._contents("text, language", list(paths))
-        return {path: StoredText(*rest) for path, *rest in rows}
+        return {path: index.StoredText(*rest) for path, *rest in rows}
 
     async def _contents(self, columns: str, paths: Sequence[ResourcePath]) -> Sequence[Row]:
         if not paths:
             return []
-        select = f"SELECT path, {columns} FROM {CONTENTS.name} WHERE path IN ({marks(paths)})"  # noqa: S608
+        select = f"SELECT path, {columns} FROM {CONTENTS.name} WHERE path IN ({index.marks(paths)})"  # noqa: S608
         return await self._store.fetch(select, *paths)
 
     async def close(self) -> None:
@@ -184,11 +172,11 @@ class PostgresqlIndex:
             await self._lease.release()
 
 
-def _put_position(position: Position) -> Record:
+def _put_position(position: index.Position) -> Record:
     return PutRow(POSITION, (1, position.sequence, position.version, position.cursor))
 
 
-def _rows_of(document: IndexedDocument) -> Iterator[Record]:
+def _rows_of(document: index.IndexedDocument) -> Iterator[Record]:
     path = document.path
     yield PutRow(
         DOCUMENTS,

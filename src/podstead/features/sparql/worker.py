@@ -13,14 +13,7 @@ from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from podstead.core.errors import (
-    BadRequest,
-    NotAcceptable,
-    NotFound,
-    Overloaded,
-    Unprocessable,
-    UnsupportedMediaType,
-)
+from podstead.core import errors
 from podstead.core.identifiers import ResourcePath, is_container, storage_root
 from podstead.core.identity import Identity
 from podstead.core.media_types import choose, essence
@@ -33,14 +26,8 @@ from podstead.features.sparql.evaluation import StoredDocument
 from podstead.features.sparql.processes import QueryProcesses, WarmProcess
 from podstead.features.sparql.views import QueryView, Views
 from podstead.notifications.answers import AnswerSource, AnswerState, AskedQuestion
+from podstead.rdf import sparql_query
 from podstead.rdf.codecs import serialize
-from podstead.rdf.sparql_query import (
-    GRAPH_TYPES,
-    SPARQL_QUERY,
-    QueryForm,
-    SparqlQuery,
-    parse_query,
-)
 from podstead.resources.outcome import ResourceRequest
 from podstead.storage.open_body import whole_body
 from podstead.storage.records import Version
@@ -98,14 +85,14 @@ class SparqlEndpoint:
         """The answer to a query as the content, or in a form."""
         container = await self._container(request, agent)
         stated = essence(request.fields.get(b"content-type") or "")
-        if stated == SPARQL_QUERY:
+        if stated == sparql_query.SPARQL_QUERY:
             return await self.query(request, agent, container)
         if stated != forms.FORM_TYPE:
-            accepted = f"{SPARQL_QUERY} or {forms.FORM_TYPE}"
-            raise UnsupportedMediaType(f"The Content-Type of a query is {accepted}")
+            accepted = f"{sparql_query.SPARQL_QUERY} or {forms.FORM_TYPE}"
+            raise errors.UnsupportedMediaType(f"The Content-Type of a query is {accepted}")
         fields = await forms.read_form(request, max_bytes=_MAX_REQUEST_BYTES)
         if "update" in fields:
-            raise BadRequest("There are only queries here; PATCH a document to update it")
+            raise errors.BadRequest("There are only queries here; PATCH a document to update it")
         return await self._answer(request, agent, container, fields)
 
     async def query(
@@ -116,7 +103,7 @@ class SparqlEndpoint:
         try:
             text = content.decode()
         except UnicodeDecodeError as error:
-            raise BadRequest("The query is not UTF-8") from error
+            raise errors.BadRequest("The query is not UTF-8") from error
         fields = {**forms.read_query(request), "query": [text]}
         return await self._answer(request, agent, container or request.path, fields)
 
@@ -124,7 +111,7 @@ class SparqlEndpoint:
         """The container that a request to the service is about, whose sender may read it."""
         path = rest_of_path(request.path)
         if storage_root(path) is None or is_reserved(path) or not is_container(path):
-            raise NotFound
+            raise errors.NotFound
         origin = request.fields.get(b"origin")
         operation = Operation("HEAD", path, origin=origin)
         await self._services.resources.handle(ResourceRequest(operation, agent))
@@ -142,7 +129,7 @@ class SparqlEndpoint:
         types = query.form.types
         media_type = choose(request.fields.get(b"accept"), types)
         if media_type is None:
-            raise NotAcceptable(f"The results of {query.form.value} are {', '.join(types)}")
+            raise errors.NotAcceptable(f"The results of {query.form.value} are {', '.join(types)}")
         self._services.resources.note_read(agent, container)
         pieces = None
         if request.method != "HEAD":
@@ -154,11 +141,11 @@ class SparqlEndpoint:
             pieces, media_type + charset, method=request.method, headers=headers
         )
 
-    def _query(self, fields: forms.Fields, container: ResourcePath) -> SparqlQuery:
+    def _query(self, fields: forms.Fields, container: ResourcePath) -> sparql_query.SparqlQuery:
         text = forms.only(fields, "query")
         if text is None:
-            raise BadRequest("The parameter query is missing")
-        return parse_query(
+            raise errors.BadRequest("The parameter query is missing")
+        return sparql_query.parse_query(
             text,
             base_iri=self._base_url + container,
             default_graphs=fields.get("default-graph-uri", ()),
@@ -169,7 +156,7 @@ class SparqlEndpoint:
         return _Asked(self._services, self._views, agent, origin, container)
 
     async def _result(
-        self, asked: _Asked, query: SparqlQuery, media_type: str
+        self, asked: _Asked, query: sparql_query.SparqlQuery, media_type: str
     ) -> AsyncIterator[bytes]:
         return await self.processes.answer(
             asked,
@@ -184,8 +171,8 @@ class SparqlEndpoint:
         reader may read are the same."""
         container = question.container
         query = self._query(forms.parse_fields(question.query.encode()), container)
-        if query.form not in (QueryForm.SELECT, QueryForm.ASK):
-            raise Unprocessable("Only SELECT and ASK can be watched")
+        if query.form not in (sparql_query.QueryForm.SELECT, sparql_query.QueryForm.ASK):
+            raise errors.Unprocessable("Only SELECT and ASK can be watched")
         asked = self._asked(question.agent, question.origin, container)
         basis = await asked.basis()
         if known is not None and known.basis == basis:
@@ -195,14 +182,14 @@ class SparqlEndpoint:
             content += piece
             if len(content) > _MAX_WATCHED_BYTES:
                 await pieces.aclose()  # type: ignore[attr-defined]
-                raise Unprocessable("The result is too large to be watched: 1 MiB at most")
+                raise errors.Unprocessable("The result is too large to be watched: 1 MiB at most")
         state = await asyncio.to_thread(answer_state, bytes(content), is_ordered=query.is_ordered)
         return AnswerState(state, basis)
 
     def _described(self, request: Request, container: ResourcePath) -> Response:
-        media_type = choose(request.fields.get(b"accept"), GRAPH_TYPES)
+        media_type = choose(request.fields.get(b"accept"), sparql_query.GRAPH_TYPES)
         if media_type is None:
-            raise NotAcceptable(f"The description is {', '.join(GRAPH_TYPES)}")
+            raise errors.NotAcceptable(f"The description is {', '.join(sparql_query.GRAPH_TYPES)}")
         graph = described_service(f"{self._base_url}{QUERY_SERVICE}{container}")
         content = serialize(graph, media_type)
         return content_response(content, media_type, method=request.method, headers=[NO_STORE])
@@ -248,14 +235,14 @@ class _Asked:
                 process.state = view.state
                 return
             await self.look()
-        raise Overloaded("The container is changing too fast to be queried; try again")
+        raise errors.Overloaded("The container is changing too fast to be queried; try again")
 
     async def _bring(self, process: WarmProcess, view: QueryView) -> bool:
         """Whether it has exactly the documents of the view now."""
         process.state = None
         wanted = view.documents()
         if len(wanted) > MAX_DOCUMENTS:
-            raise Unprocessable(
+            raise errors.Unprocessable(
                 f"A query is about {MAX_DOCUMENTS} documents at most; ask a container further below"
             )
         change = process.change_to(wanted)
@@ -276,7 +263,7 @@ class _Asked:
                 content = await whole_body(body)
                 size_bytes += len(content)
                 if size_bytes > MAX_BYTES:
-                    raise Unprocessable(
+                    raise errors.Unprocessable(
                         f"A query is about {MAX_BYTES // 1024 // 1024} MiB of documents at most; "
                         "ask a container further below"
                     )
@@ -304,7 +291,7 @@ class SparqlInWorker(WorkerFeature):
 
     @cached_property
     def queries(self) -> Mapping[str, Endpoint]:  # type: ignore[override]
-        return {SPARQL_QUERY: self._endpoint.query}
+        return {sparql_query.SPARQL_QUERY: self._endpoint.query}
 
     @cached_property
     def questions(self) -> Sequence[AnswerSource]:  # type: ignore[override]

@@ -16,12 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.core.errors import AccessDenied
-from podstead.features.two_factor.codes import (
-    PENDING_SECOND_FACTORS,
-    PendingSecondFactor,
-    TwoFactorCodes,
-    TwoFactorEvents,
-)
+from podstead.features.two_factor import codes
 from podstead.features.two_factor.service import TwoFactors, WrongCode, password_fingerprint
 from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.audit import Audit, AuditEvent, RequestSource
@@ -41,7 +36,7 @@ MAX_FAILURES: Final = 5
 class NoPendingSecondFactor(AccessDenied):
     """This browser has not sent a correct password within the last minutes."""
 
-    code = TwoFactorCodes.PASSWORD_FIRST
+    code = codes.TwoFactorCodes.PASSWORD_FIRST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +66,7 @@ class CodeStep:
         if found.enough_for_password:
             return None
         now_s = self.records.now_s()
-        half = PendingSecondFactor(
+        half = codes.PendingSecondFactor(
             account_id=account.account_id,
             verified_s=issue_time_s(account, now_s),
             password_mark=password_fingerprint(account),
@@ -82,7 +77,7 @@ class CodeStep:
             by_recovery=by_recovery,
         )
         expires_ms = (now_s + HALF_SIGN_IN_S) * 1000
-        put = PENDING_SECOND_FACTORS.put(
+        put = codes.PENDING_SECOND_FACTORS.put(
             secret_key(browser), half, owner=account.account_id, expires_ms=expires_ms
         )
         await self.records.commit([put])
@@ -96,9 +91,11 @@ class CodeStep:
         """See :meth:`TwoFactors.method_removal`."""
         return await self.two_factors.method_removal(account, method)
 
-    async def find(self, browser: str) -> tuple[Versioned[PendingSecondFactor], Versioned[Account]]:
+    async def find(
+        self, browser: str
+    ) -> tuple[Versioned[codes.PendingSecondFactor], Versioned[Account]]:
         """The sign-in that a browser has begun, and its account. Raises NoPendingSecondFactor."""
-        stored = await self.records.read(PENDING_SECOND_FACTORS, secret_key(browser))
+        stored = await self.records.read(codes.PENDING_SECOND_FACTORS, secret_key(browser))
         account = None if stored is None else await self.accounts.read(stored.value.account_id)
         if (
             stored is None
@@ -114,7 +111,7 @@ class CodeStep:
 
     async def verify(
         self, browser: str, typed: str, *, recovery: bool, marks: str, source: RequestSource
-    ) -> tuple[PendingSecondFactor, Versioned[Account]]:
+    ) -> tuple[codes.PendingSecondFactor, Versioned[Account]]:
         """Finish the sign-in with a code of the app or a recovery code.
 
         Raises NoPendingSecondFactor, WrongCode and RateLimited.
@@ -145,22 +142,26 @@ class CodeStep:
         await self.end(stored)
         return stored.value, account
 
-    async def end(self, stored: Versioned[PendingSecondFactor]) -> None:
+    async def end(self, stored: Versioned[codes.PendingSecondFactor]) -> None:
         """End the step, once it is done. Raises Overloaded if another request was first."""
-        await self.records.commit([PENDING_SECOND_FACTORS.drop(stored.key)], [stored.unchanged])
+        await self.records.commit(
+            [codes.PENDING_SECOND_FACTORS.drop(stored.key)], [stored.unchanged]
+        )
 
-    async def _failed(self, stored: Versioned[PendingSecondFactor], source: RequestSource) -> None:
+    async def _failed(
+        self, stored: Versioned[codes.PendingSecondFactor], source: RequestSource
+    ) -> None:
         account_id, failures = stored.value.account_id, stored.value.failures + 1
         self.audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor="second factor")
         if failures < MAX_FAILURES:
             changed = replace(stored.value, failures=failures)
             await self.records.try_commit(
-                [PENDING_SECOND_FACTORS.replace(stored, changed)], [stored.unchanged]
+                [codes.PENDING_SECOND_FACTORS.replace(stored, changed)], [stored.unchanged]
             )
             return
-        event = TwoFactorEvents.FAILED
+        event = codes.TwoFactorEvents.FAILED
         noted = await event_records(self.records, account_id, event, source)
         if await self.records.try_commit(
-            [PENDING_SECOND_FACTORS.drop(stored.key), *noted], [stored.unchanged]
+            [codes.PENDING_SECOND_FACTORS.drop(stored.key), *noted], [stored.unchanged]
         ):
             self.audit.note(event, account_id=account_id)

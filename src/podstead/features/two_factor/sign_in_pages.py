@@ -35,12 +35,7 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.sign_in.browser_sign_in import (
-    BrowserSignIn,
-    SecondFactorNeeded,
-    SignedInHere,
-    SignInForm,
-)
+from podstead.web.sign_in import browser_sign_in
 
 add_notices(
     Tone.PROBLEM,
@@ -57,8 +52,8 @@ class SecondStepPages:
     second_step: CodeStep
     two_factors: TwoFactors
     authorizations: Authorizations
-    sign_in: BrowserSignIn
-    forms: Sequence[SignInForm]
+    sign_in: browser_sign_in.BrowserSignIn
+    forms: Sequence[browser_sign_in.SignInForm]
 
     @route(SECOND_FACTOR_PATH, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -142,7 +137,7 @@ class SecondStepPages:
 
     async def _begin(
         self, page: PageRequest, half: PendingSecondFactor, account: Versioned[Account]
-    ) -> SignedInHere:
+    ) -> browser_sign_in.SignedInHere:
         signed_in = await self.sign_in.begin(
             page,
             account,
@@ -199,7 +194,11 @@ class SecondStepPages:
         )
 
     def _codes_page(
-        self, page: PageRequest, codes: Sequence[str], path: str, signed_in: SignedInHere
+        self,
+        page: PageRequest,
+        codes: Sequence[str],
+        path: str,
+        signed_in: browser_sign_in.SignedInHere,
     ) -> Response:
         if not codes:
             return see_other(path, *signed_in.cookies)
@@ -225,7 +224,7 @@ class RecoveryPage:
     two_factors: TwoFactors
     second_step: CodeStep
     attempts: Attempts
-    sign_in: BrowserSignIn
+    sign_in: browser_sign_in.BrowserSignIn
 
     @route(RECOVERY_PATH, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -238,7 +237,7 @@ class RecoveryPage:
         sent = await read_submission(page.request)
         try:
             return await self._recover(page, sent)
-        except SecondFactorNeeded as needed:
+        except browser_sign_in.SecondFactorNeeded as needed:
             return self.sign_in.second_step(page, needed)
         except (UnusablePassword, PasswordsDiffer, WrongCode) as error:
             if not page.wants_page:
@@ -277,7 +276,7 @@ class RecoveryPage:
             by_recovery=True,
         )
         if path is not None:
-            raise SecondFactorNeeded(path)
+            raise browser_sign_in.SecondFactorNeeded(path)
         signed_in = await self.sign_in.begin(page, account, lasting=False, password=password)
         if page.wants_page:
             return see_other(ACCOUNT, *signed_in.cookies)

@@ -19,16 +19,9 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from podstead.core.errors import PodsteadError
-from podstead.outbound import errors
+from podstead.outbound import errors, requests
 from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.guard import Guard
-from podstead.outbound.requests import (
-    LongLivedConnections,
-    OutgoingRequest,
-    ReceivedResponse,
-    http_form,
-    submit,
-)
 from podstead.outbound.transport import ClientWebSocket, RemoteResponse
 from podstead.outbound.urls import Origin, resolve_reference
 
@@ -104,20 +97,22 @@ class Server:
         self._tls = tls
         self._origin = origin
         self._token = token
-        self._lasting = LongLivedConnections(guard, tls=tls)
+        self._lasting = requests.LongLivedConnections(guard, tls=tls)
 
     @property
     def has_token(self) -> bool:
         """Whether requests are authenticated."""
         return self._token is not None
 
-    async def look(self, method: str, url: str, *, accept: str) -> tuple[str, ReceivedResponse]:
+    async def look(
+        self, method: str, url: str, *, accept: str
+    ) -> tuple[str, requests.ReceivedResponse]:
         """HEAD or GET, following redirects; returns the final URL and the response."""
         try:
             for _ in range(_MAX_REDIRECTS + 1):
                 headers = {**self._headers(url), "Accept": accept}
-                reply = await submit(
-                    OutgoingRequest(method, url, headers), self._guard, tls=self._tls
+                reply = await requests.submit(
+                    requests.OutgoingRequest(method, url, headers), self._guard, tls=self._tls
                 )
                 location = reply.field("location")
                 if reply.status not in _REDIRECTS or not location:
@@ -127,12 +122,14 @@ class Server:
             raise unreachable(failure, host=host_of(url)) from failure
         raise WatchError(f"{url} redirects too many times.")
 
-    async def post(self, url: str, content: bytes, *, content_type: str) -> ReceivedResponse:
+    async def post(
+        self, url: str, content: bytes, *, content_type: str
+    ) -> requests.ReceivedResponse:
         """POST, with a response of the same media type."""
         headers = {**self._headers(url), "Content-Type": content_type, "Accept": content_type}
         try:
-            return await submit(
-                OutgoingRequest("POST", url, headers, content), self._guard, tls=self._tls
+            return await requests.submit(
+                requests.OutgoingRequest("POST", url, headers, content), self._guard, tls=self._tls
             )
         except errors.FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
@@ -140,8 +137,10 @@ class Server:
     async def delete(self, url: str) -> None:
         """DELETE, ignoring the status. Raises WatchError."""
         try:
-            await submit(
-                OutgoingRequest("DELETE", url, self._headers(url)), self._guard, tls=self._tls
+            await requests.submit(
+                requests.OutgoingRequest("DELETE", url, self._headers(url)),
+                self._guard,
+                tls=self._tls,
             )
         except errors.FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
@@ -184,7 +183,7 @@ class Server:
 
     def _is_ours(self, url: str) -> bool:
         try:
-            return self._guard.admit(http_form(url)).origin == self._origin
+            return self._guard.admit(requests.http_form(url)).origin == self._origin
         except errors.Refused:
             return False
 

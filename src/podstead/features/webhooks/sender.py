@@ -25,11 +25,7 @@ from podstead.jose.tokens import Json, SigningKeyPair
 from podstead.notifications.channel_types import SERVICES
 from podstead.rdf.graph import Graph, Iri
 from podstead.storage.keys import KeyStorage
-from podstead.web.description_endpoints import (
-    GeneratedDocument,
-    generated_document,
-    public_document,
-)
+from podstead.web import description_endpoints
 from podstead.web.request import Request
 from podstead.web.response import Response
 
@@ -150,7 +146,9 @@ class SenderEndpoint:
             (sender, Iri(RDF_TYPE), Iri(_AGENT)),
             (sender, Iri(SOLID_OIDC_ISSUER), Iri(issuer)),
         ]
-        self._document = GeneratedDocument(Graph(said), prefixes={"solid": SOLID})
+        self._document = description_endpoints.GeneratedDocument(
+            Graph(said), prefixes={"solid": SOLID}
+        )
         self._keys = keys
         self._issuer = msgspec.json.encode(
             {
@@ -164,12 +162,14 @@ class SenderEndpoint:
 
     async def get(self, request: Request, agent: Identity | None) -> Response:
         """The sender's document. Raises NotAcceptable, PreconditionFailed."""
-        return generated_document(request, agent, self._document)
+        return description_endpoints.generated_document(request, agent, self._document)
 
     async def issuer(self, request: Request, _: Identity | None) -> Response:
         """Where the keys are, of a server that signs nobody in (OpenID Connect Discovery)."""
-        return public_document(request, self._issuer)
+        return description_endpoints.public_document(request, self._issuer)
 
     async def key_set(self, request: Request, _: Identity | None) -> Response:
         """The keys. Raises StorageError."""
-        return public_document(request, msgspec.json.encode({"keys": await self._keys.published()}))
+        return description_endpoints.public_document(
+            request, msgspec.json.encode({"keys": await self._keys.published()})
+        )

@@ -24,12 +24,7 @@ from podstead.resources.archives import ArchiveFolder, archive_name
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.trees import tree_pages
-from podstead.storage.former_states import (
-    FORMER_STATE,
-    REPLACED,
-    FormerState,
-    former_state_of,
-)
+from podstead.storage import former_states
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import ResourceStore, Store
 from podstead.storage.records import Metadata, PodRecord, ResourceKind
@@ -41,7 +36,7 @@ _BUNDLE: Final = "repository.bundle"
 VERSIONS: Final = "former versions/"
 """The folder of former versions in an archive. No pod has a name with a space."""
 _VERSIONS_OF_POD: Final = (
-    f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s AND deleted = %s"  # noqa: S608
+    f"SELECT {former_states.FORMER_STATE} FROM former_states WHERE root = %s AND deleted = %s"  # noqa: S608
     " AND (path, modified_ms, version) > (%s, %s, %s)"
     " ORDER BY path, modified_ms, version LIMIT %s"
 )
@@ -84,7 +79,7 @@ class PodContents(msgspec.Struct, frozen=True):
     left_out: Sequence[ResourcePath]
     bundles: Mapping[ResourcePath, RepositoryBundle]
     sequence: int
-    versions: Sequence[FormerState] = ()
+    versions: Sequence[former_states.FormerState] = ()
 
     def url_of(self, path: ResourcePath) -> str:
         """The URL of a resource."""
@@ -155,15 +150,17 @@ async def _versions(
     root: ResourcePath,
     resources: Sequence[Metadata],
     max_versions: int | None,
-) -> Sequence[FormerState]:
+) -> Sequence[former_states.FormerState]:
     """The former states of documents that are there, and not those of earlier documents."""
     created = {
         each.path: each.created_ms for each in resources if each.kind is ResourceKind.DOCUMENT
     }
-    found: list[FormerState] = []
+    found: list[former_states.FormerState] = []
     key: tuple[str, int, str] = ("", 0, "")
-    while rows := await store.fetch(_VERSIONS_OF_POD, root, REPLACED, *key, _RESOURCES_AT_ONCE):
-        states = [former_state_of(row) for row in rows]
+    while rows := await store.fetch(
+        _VERSIONS_OF_POD, root, former_states.REPLACED, *key, _RESOURCES_AT_ONCE
+    ):
+        states = [former_states.former_state_of(row) for row in rows]
         found += [each for each in states if created.get(each.path) == each.created_ms]
         if max_versions is not None and len(found) > max_versions:
             raise Overloaded(ResourceCodes.TOO_MANY_FILES, number=max_versions)
@@ -197,7 +194,7 @@ class ArchivedResource(msgspec.Struct):
     name: str
     described_by: str = ""
     repository: str = ""
-    former: FormerState | None = None
+    former: former_states.FormerState | None = None
     version_of: str = ""
 
 
@@ -222,7 +219,7 @@ def named(contents: PodContents) -> Sequence[ArchivedResource]:
     return archived
 
 
-def _version_name(of: str, state: FormerState) -> str:
+def _version_name(of: str, state: former_states.FormerState) -> str:
     """By time, with the extension of the document: no file system dislikes it."""
     moment = write_time(state.modified_ms).replace(":", "")
     _, dot, extension = of.rpartition("/")[2].rpartition(".")

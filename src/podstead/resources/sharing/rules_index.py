@@ -9,14 +9,8 @@ from typing import Final
 
 import msgspec
 
+from podstead.core import identifiers
 from podstead.core.errors import RequestRefused
-from podstead.core.identifiers import (
-    Auxiliary,
-    ResourcePath,
-    auxiliary_kind,
-    storage_root,
-    subject_of,
-)
 from podstead.rdf.graph import Dataset
 from podstead.resources.documents import EMPTY_DATASET, Documents
 from podstead.storage.document_reader import Superseded
@@ -44,15 +38,20 @@ class RulesIndex:
         self._records = records
         self._base_url = base_url
 
-    def applies_to(self, path: ResourcePath) -> bool:
+    def applies_to(self, path: identifiers.ResourcePath) -> bool:
         """Whether the document is the ACL of something in a storage."""
-        return auxiliary_kind(path) is Auxiliary.ACL and storage_root(path) is not None
+        return (
+            identifiers.auxiliary_kind(path) is identifiers.Auxiliary.ACL
+            and identifiers.storage_root(path) is not None
+        )
 
-    async def of(self, path: ResourcePath, content: Dataset) -> Changes[None]:
+    async def of(self, path: identifiers.ResourcePath, content: Dataset) -> Changes[None]:
         """The changes for an ACL with this content."""
         stored = await self._records.read(ACLS, path)
         before = None if stored is None else stored.value
-        after = indexed_acl(content.default, subject_url=self._base_url + subject_of(path))
+        after = indexed_acl(
+            content.default, subject_url=self._base_url + identifiers.subject_of(path)
+        )
         unchanged: Precondition = ACLS.absent(path) if stored is None else stored.unchanged
         # What the building of the index may write in the meantime is derived from older rules.
         return Changes(None, index_changes(path, before, after), [unchanged])
@@ -99,7 +98,7 @@ class RulesIndexBuilder:
         stored = await self._records.read(BUILDING, _RULES)
         if stored is not None and stored.value.is_complete:
             return True
-        after = None if stored is None else ResourcePath(stored.value.after)
+        after = None if stored is None else identifiers.ResourcePath(stored.value.after)
         acls = await self._records.store.list_acls(after=after, limit=ACLS_AT_ONCE)
         is_complete = len(acls) < ACLS_AT_ONCE
         last = acls[-1].path if acls else after or ""

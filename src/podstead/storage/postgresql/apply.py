@@ -16,6 +16,7 @@ import psycopg
 from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage import tables
 from podstead.storage.former_states import RENAME_ROOT, former_statements, rename_values
 from podstead.storage.records import Entry, MoveRows, TokenRecord, TokenRevocation
 from podstead.storage.schema import Row, SqlTable
@@ -30,16 +31,6 @@ from podstead.storage.state import (
     folded,
     row_statements,
     storages_of,
-)
-from podstead.storage.tables import (
-    BODIES,
-    CHANGES,
-    ENTRIES,
-    PODS,
-    RESOURCES,
-    STORAGES,
-    TOKENS,
-    root_of,
 )
 
 Connection = psycopg.AsyncConnection[Row]
@@ -67,12 +58,12 @@ def _replace(table: SqlTable) -> str:
 
 
 _SELECT_RESOURCES: Final = (
-    f"SELECT {RESOURCES.names} FROM resources WHERE (root, path) IN ({_KEYS})"  # noqa: S608
+    f"SELECT {tables.RESOURCES.names} FROM resources WHERE (root, path) IN ({_KEYS})"  # noqa: S608
 )
-_PUT_RESOURCES: Final = _replace(RESOURCES)
+_PUT_RESOURCES: Final = _replace(tables.RESOURCES)
 _DELETE_RESOURCES: Final = f"DELETE FROM resources WHERE (root, path) IN ({_KEYS})"  # noqa: S608
 
-_PUT_BODIES: Final = _replace(BODIES)
+_PUT_BODIES: Final = _replace(tables.BODIES)
 # One statement reads all sources before it replaces any, so a source may be a target as well.
 _COPY_BODIES: Final = (
     "INSERT INTO bodies (root, path, content, sha256)"  # noqa: S608 - our columns
@@ -80,7 +71,7 @@ _COPY_BODIES: Final = (
     " FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[])"
     " AS c (root, path, source_root, source)"
     " JOIN bodies b ON b.root = c.source_root AND b.path = c.source"
-    f" {BODIES.replace(with_root=True)}"
+    f" {tables.BODIES.replace(with_root=True)}"
 )
 _DELETE_BODIES: Final = f"DELETE FROM bodies WHERE (root, path) IN ({_KEYS})"  # noqa: S608
 
@@ -108,15 +99,15 @@ _SELECT_STORAGES: Final = (
     " LEFT JOIN pods p ON p.folded_name = lower(trim(both '/' from s.root))"
     " WHERE s.root = ANY(%s) ORDER BY s.root FOR UPDATE OF s"
 )
-_PUT_STORAGES: Final = _replace(STORAGES)
+_PUT_STORAGES: Final = _replace(tables.STORAGES)
 _SELECT_PODS: Final = "SELECT folded_name FROM pods WHERE folded_name = ANY(%s)"
-_PUT_POD: Final = f"{PODS.insert} VALUES (%s, %s, %s, %s, %s, %s)"
+_PUT_POD: Final = f"{tables.PODS.insert} VALUES (%s, %s, %s, %s, %s, %s)"
 _DELETE_PODS: Final = "DELETE FROM pods WHERE folded_name = ANY(%s)"
 _SET_QUOTA: Final = "UPDATE pods SET quota_bytes = %s WHERE folded_name = %s"
-_SELECT_ENTRIES: Final = f"SELECT {ENTRIES.names} FROM entries WHERE entry = ANY(%s)"  # noqa: S608
-_PUT_ENTRIES: Final = _replace(ENTRIES)
+_SELECT_ENTRIES: Final = f"SELECT {tables.ENTRIES.names} FROM entries WHERE entry = ANY(%s)"  # noqa: S608
+_PUT_ENTRIES: Final = _replace(tables.ENTRIES)
 _DELETE_ENTRIES: Final = "DELETE FROM entries WHERE entry = ANY(%s)"
-_PUT_TOKEN: Final = f"{TOKENS.insert} VALUES (%s, %s, %s, %s, %s, %s)"
+_PUT_TOKEN: Final = f"{tables.TOKENS.insert} VALUES (%s, %s, %s, %s, %s, %s)"
 # The time of the first revocation is kept.
 _REVOKE: Final = "UPDATE tokens SET revoked_s = %s WHERE token_id = %s AND revoked_s IS NULL"
 
@@ -125,7 +116,7 @@ _NEXT_SEQUENCE: Final = (
     "UPDATE counters SET value = value + %s WHERE name = 'changes' RETURNING value - %s"
 )
 _PUT_CHANGES: Final = (
-    f"{CHANGES.insert}"  # noqa: S608 - our columns
+    f"{tables.CHANGES.insert}"  # noqa: S608 - our columns
     " SELECT counters.value - %s + c.number, c.path, c.activity, c.agent, c.version, c.at_ms"
     " FROM counters, unnest("
     "%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::bigint[])"
@@ -142,7 +133,7 @@ def lock_key(name: str) -> int:
 
 def locks_of(needs: Needs) -> list[int]:
     """The advisory locks of what a batch decides about, in the order in which to take them."""
-    names = {root_of(path) for path in needs.paths}
+    names = {tables.root_of(path) for path in needs.paths}
     names.update(f"entry {entry}" for entry in needs.entries)
     names.update(f"pod {name}" for name in needs.pods)
     names.update(f"row {row}" for row in needs.rows)
@@ -201,7 +192,7 @@ async def flush(connection: Connection, state: State) -> Cursor | None:
     await _flush_resources(connection, state)
     for deleted in state.deleted_acls:  # before the bodies, which the statement copies
         *first, at_ms = deleted
-        root = root_of(deleted.path)
+        root = tables.root_of(deleted.path)
         values = (root, *first, root, deleted.path, at_ms)
         await connection.execute(_PUT_DELETED_ACL, values)
     for storage in storages_of(state.deleted_acls):
@@ -303,7 +294,7 @@ async def _fetch(cursor: Cursor | None) -> list[Row]:
 
 def _path_keys(paths: Sequence[ResourcePath] | set[ResourcePath]) -> tuple[list[str], list[str]]:
     wanted = list(paths)
-    return [root_of(path) for path in wanted], [str(path) for path in wanted]
+    return [tables.root_of(path) for path in wanted], [str(path) for path in wanted]
 
 
 def _copy_columns(copies: Mapping[ResourcePath, ResourcePath]) -> tuple[list[str], ...]:
@@ -318,4 +309,4 @@ def _columns(values: Sequence[Sequence[Any]]) -> list[list[Any]]:
 def _rooted(values: Sequence[Row]) -> list[list[Any]]:
     """The same for rows that begin with a path, with the root in front."""
     columns = _columns(values)
-    return [[root_of(path) for path in columns[0]], *columns]
+    return [[tables.root_of(path) for path in columns[0]], *columns]

@@ -18,14 +18,8 @@ from psycopg import IsolationLevel, errors, sql
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import parent_container
+from podstead.storage import inspection
 from podstead.storage.copying.rows import CopyRefused, ResumableTarget, write_records_file
-from podstead.storage.inspection import (
-    CHARGE,
-    CONTAINERS,
-    Comparisons,
-    OnProgress,
-    StatementInspection,
-)
 from podstead.storage.postgresql.apply import Connection, lock_key
 from podstead.storage.postgresql.database import MIGRATIONS, run_steps_here
 from podstead.storage.schema import Row, SqlTable
@@ -113,7 +107,7 @@ class PostgresTarget(ResumableTarget):
 COUNTED: Final = (
     "SELECT k.root, k.path, k.member_count AS recorded, count(m.path) AS actual"  # noqa: S608 - our words
     " FROM resources k LEFT JOIN resources m ON m.root = k.root AND m.container = k.path"
-    f" WHERE k.kind IN {CONTAINERS}"
+    f" WHERE k.kind IN {inspection.CONTAINERS}"
 )
 _WRONG_MEMBER_COUNTS: Final = (
     f"SELECT path, recorded, actual FROM ({COUNTED} GROUP BY k.root, k.path) AS counted"  # noqa: S608
@@ -121,7 +115,7 @@ _WRONG_MEMBER_COUNTS: Final = (
 )
 _WRONG_USAGE: Final = f"""
     WITH parts AS (
-        SELECT root, {CHARGE} AS size_bytes FROM resources r
+        SELECT root, {inspection.CHARGE} AS size_bytes FROM resources r
         UNION ALL SELECT root, size_bytes FROM garbage WHERE root IS NOT NULL
         UNION ALL SELECT root, size_bytes FROM charges
     ), sums AS (SELECT root, sum(size_bytes)::bigint AS actual FROM parts GROUP BY root)
@@ -129,7 +123,9 @@ _WRONG_USAGE: Final = f"""
     LEFT JOIN sums ON sums.root = s.root
     WHERE s.used_bytes <> coalesce(sums.actual, 0) ORDER BY s.root
 """  # noqa: S608 - our words
-COMPARISONS: Final = Comparisons(("root", "path"), "strpos", _WRONG_MEMBER_COUNTS, _WRONG_USAGE)
+COMPARISONS: Final = inspection.Comparisons(
+    ("root", "path"), "strpos", _WRONG_MEMBER_COUNTS, _WRONG_USAGE
+)
 WRONG_ROOTS: Final = " UNION ALL ".join(
     f"SELECT path FROM {table} WHERE root <> coalesce(substring(path FROM '^/[^/]*/'), '')"  # noqa: S608
     for table in ("resources", "bodies", "deleted_acls")
@@ -161,7 +157,7 @@ _INDEXES: Final = (
 )
 
 
-class PostgresInspection(StatementInspection):
+class PostgresInspection(inspection.StatementInspection):
     """Reads a database. With ``is_alone``, nobody may write to it meanwhile."""
 
     mark = "%s"
@@ -188,7 +184,7 @@ class PostgresInspection(StatementInspection):
     def close(self) -> None:
         self._connection.close()
 
-    def copy_to(self, target: str, on_progress: OnProgress) -> None:
+    def copy_to(self, target: str, on_progress: inspection.OnProgress) -> None:
         self.check_known()
         try:
             write_records_file(self, Path(target), on_progress)
@@ -289,7 +285,7 @@ _COUNT_MEMBERS: Final = (
 )
 _SUM_USAGE: Final = f"""
     UPDATE storages SET used_bytes =
-        coalesce((SELECT sum({CHARGE}) FROM resources r WHERE r.root = %s), 0)
+        coalesce((SELECT sum({inspection.CHARGE}) FROM resources r WHERE r.root = %s), 0)
         + coalesce((SELECT sum(size_bytes) FROM garbage WHERE root = %s), 0)
         + coalesce((SELECT sum(size_bytes) FROM charges WHERE root = %s), 0)
     WHERE root = %s

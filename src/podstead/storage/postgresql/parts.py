@@ -24,14 +24,8 @@ from psycopg_pool import AsyncConnectionPool
 from podstead.core.errors import StorageError
 from podstead.storage.blobs.body_store import BodyStore
 from podstead.storage.blobs.staging import BlobLedger, BodyStaging
-from podstead.storage.postgresql import maintenance
+from podstead.storage.postgresql import connecting, maintenance
 from podstead.storage.postgresql.change_listening import ChangeListening
-from podstead.storage.postgresql.connecting import (
-    CONNECTION_WAIT_S,
-    READ_LIMIT_S,
-    WRITE_LIMIT_S,
-    ConnectionPool,
-)
 from podstead.storage.postgresql.database import MIGRATIONS
 from podstead.storage.postgresql.ephemeral import Ephemeral
 from podstead.storage.postgresql.prefetch import CachedRegistries
@@ -130,12 +124,16 @@ async def open_parts(
 ) -> OpenParts:
     """Connect to a migrated database, ``for_reading`` with the first statements only. Raises
     StorageError."""
-    reads = ConnectionPool(conninfo, READ_CONNECTIONS, limit_s=READ_LIMIT_S, is_lazy=for_reading)
-    writes = ConnectionPool(conninfo, 1, limit_s=WRITE_LIMIT_S, is_lazy=for_reading)
+    reads = connecting.ConnectionPool(
+        conninfo, READ_CONNECTIONS, limit_s=connecting.READ_LIMIT_S, is_lazy=for_reading
+    )
+    writes = connecting.ConnectionPool(
+        conninfo, 1, limit_s=connecting.WRITE_LIMIT_S, is_lazy=for_reading
+    )
     clock = SharedClock(reads)
     try:
-        await reads.open(wait=True, timeout=CONNECTION_WAIT_S)
-        await writes.open(wait=True, timeout=CONNECTION_WAIT_S)
+        await reads.open(wait=True, timeout=connecting.CONNECTION_WAIT_S)
+        await writes.open(wait=True, timeout=connecting.CONNECTION_WAIT_S)
         async with reads.connection() as connection:
             await run_steps(connection, MIGRATIONS.check_current)
         await clock.start()

@@ -13,48 +13,37 @@ import msgspec
 import psycopg
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage import tables
 from podstead.storage.postgresql.connecting import ConnectionPool, is_lost_connection, reading
 from podstead.storage.postgresql.pipelined_reads import PipelinedReads
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import DeletedAcl, Metadata, PodRecord, TokenRecord, Version
 from podstead.storage.schema import Row
 from podstead.storage.state import folded
-from podstead.storage.tables import (
-    DELETED_ACL,
-    METADATA,
-    POD,
-    TOKENS,
-    deleted_acl_of,
-    end_of,
-    metadata_of,
-    pod_of,
-    root_of,
-    token_of,
-)
 
 Value = TypeVar("Value")
 
 _KEYS = "SELECT * FROM unnest(%s::text[], %s::text[]) AS keys (root, path)"
 _SELECT_METADATA = (
-    f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    f"SELECT {tables.METADATA} FROM resources"  # noqa: S608 - our columns
     f" WHERE (root, path) IN ({_KEYS})"
 )
 _SELECT_TREE = (
-    f"(SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    f"(SELECT {tables.METADATA} FROM resources"  # noqa: S608 - our columns
     " WHERE root = %s AND path >= %s AND path < %s AND path > %s ORDER BY path LIMIT %s)"
     f" UNION ALL ({_SELECT_METADATA})"
 )
 _SELECT_WHOLE = (
-    f"(SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    f"(SELECT {tables.METADATA} FROM resources"  # noqa: S608 - our columns
     " WHERE path >= %s AND path < %s AND path > %s ORDER BY path LIMIT %s)"
     f" UNION ALL ({_SELECT_METADATA})"
 )
 _SELECT_MEMBERS = (
-    f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    f"SELECT {tables.METADATA} FROM resources"  # noqa: S608 - our columns
     " WHERE root = %s AND container = %s AND path > %s ORDER BY path LIMIT %s"
 )
 _SELECT_TOP_MEMBERS = (
-    f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    f"SELECT {tables.METADATA} FROM resources"  # noqa: S608 - our columns
     " WHERE container = '/' AND path > %s ORDER BY path LIMIT %s"
 )
 _SELECT_CONTENT = (
@@ -65,7 +54,8 @@ _SELECT_CONTENT = (
 _SELECT_AHEAD = (
     "SELECT c.number, s.used_bytes, r.* FROM registry_changes c"  # noqa: S608 - our columns
     " LEFT JOIN storages s ON s.root = %s LEFT JOIN"
-    f" (SELECT member_count, {METADATA} FROM resources WHERE (root, path) IN ({_KEYS})) r ON TRUE"
+    f" (SELECT member_count, {tables.METADATA} FROM resources WHERE (root, path) IN ({_KEYS})) r"
+    " ON TRUE"
 )
 
 
@@ -103,7 +93,7 @@ class Reader:
         """The metadata of each path, all in one snapshot. Raises StorageError."""
         wanted: dict[ResourcePath, Metadata | None] = dict.fromkeys(paths)
         keys = _keys(wanted)
-        found = await self.all(_SELECT_METADATA, keys, metadata_of, _storage_of(keys))
+        found = await self.all(_SELECT_METADATA, keys, tables.metadata_of, _storage_of(keys))
         wanted.update((metadata.path, metadata) for metadata in found)
         return wanted
 
@@ -112,7 +102,7 @@ class Reader:
 
         Raises StorageError, Overloaded.
         """
-        storage = root_of(paths[0])
+        storage = tables.root_of(paths[0])
         found = await self.all(_SELECT_AHEAD, (storage, *_keys(paths)), tuple, storage)
         wanted: dict[ResourcePath, Metadata | None] = dict.fromkeys(paths)
         member_counts: dict[ResourcePath, int] = {}
@@ -120,7 +110,7 @@ class Reader:
             registries, used_bytes = found[0][:2]
             for _, _, member_count, path, *rest in found:
                 if path is not None:
-                    wanted[path] = metadata_of((path, *rest))
+                    wanted[path] = tables.metadata_of((path, *rest))
                     if member_count:
                         member_counts[path] = member_count
         return PrefetchedState(registries, storage, used_bytes, wanted, member_counts)
@@ -137,13 +127,13 @@ class Reader:
 
         Raises StorageError.
         """
-        end = end_of(root) if root.endswith("/") else f"{root} "  # paths have no spaces
+        end = tables.end_of(root) if root.endswith("/") else f"{root} "  # paths have no spaces
         others: dict[ResourcePath, Metadata | None] = dict.fromkeys(also)
         values: tuple[Any, ...] = (root, end, after or "", limit, *_keys(others))
-        select, storage = _SELECT_WHOLE, root_of(root)
+        select, storage = _SELECT_WHOLE, tables.root_of(root)
         if storage:
             select, values = _SELECT_TREE, (storage, *values)
-        found = await self.all(select, values, metadata_of, storage)
+        found = await self.all(select, values, tables.metadata_of, storage)
         others.update((metadata.path, metadata) for metadata in found)
         return others
 
@@ -154,7 +144,7 @@ class Reader:
 
         Raises StorageError.
         """
-        storage = root_of(path)
+        storage = tables.root_of(path)
         row = await self._one(_SELECT_CONTENT, (storage, path), storage)
         return None if row is None or row[0] != version else (row[1], row[2])
 
@@ -163,28 +153,28 @@ class Reader:
     ) -> list[Metadata]:
         """Members in the byte order of their paths. Raises StorageError."""
         values: tuple[Any, ...] = (after or "", limit)
-        storage = root_of(container)
+        storage = tables.root_of(container)
         if not storage:  # only the root of the server is in none
-            return await self.all(_SELECT_TOP_MEMBERS, values, metadata_of)
+            return await self.all(_SELECT_TOP_MEMBERS, values, tables.metadata_of)
         values = (storage, container, *values)
-        return await self.all(_SELECT_MEMBERS, values, metadata_of, storage)
+        return await self.all(_SELECT_MEMBERS, values, tables.metadata_of, storage)
 
     async def deleted_acls(
         self, write: Version, paths: Iterable[ResourcePath]
     ) -> dict[ResourcePath, DeletedAcl]:
         """Access rules that a write deleted, of those paths. Raises StorageError."""
         select = (
-            f"SELECT {DELETED_ACL} FROM deleted_acls"  # noqa: S608 - our columns
+            f"SELECT {tables.DELETED_ACL} FROM deleted_acls"  # noqa: S608 - our columns
             " WHERE (root, path) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
             " AND write_version = %s"
         )
-        found = await self.all(select, (*_keys(paths), write), deleted_acl_of)
+        found = await self.all(select, (*_keys(paths), write), tables.deleted_acl_of)
         return {deleted.metadata.path: deleted for deleted in found}
 
     async def read_pod(self, name: str) -> PodRecord | None:
         """The pod of that name, compared case-insensitively. Raises StorageError."""
-        select = f"SELECT {POD} FROM pods WHERE folded_name = %s"  # noqa: S608 - our columns
-        return await self._first(select, (folded(name),), pod_of)
+        select = f"SELECT {tables.POD} FROM pods WHERE folded_name = %s"  # noqa: S608 - our columns
+        return await self._first(select, (folded(name),), tables.pod_of)
 
     async def database_bytes(self) -> int:
         select = "SELECT pg_database_size(current_database())"
@@ -193,8 +183,8 @@ class Reader:
 
     async def read_token(self, token_id: str) -> TokenRecord | None:
         """The token with that ID. Raises StorageError."""
-        select = f"SELECT {TOKENS.names} FROM tokens WHERE token_id = %s"  # noqa: S608 - our columns
-        return await self._first(select, (token_id,), token_of)
+        select = f"SELECT {tables.TOKENS.names} FROM tokens WHERE token_id = %s"  # noqa: S608 - our columns
+        return await self._first(select, (token_id,), tables.token_of)
 
     async def _first(
         self,
@@ -241,7 +231,7 @@ class Reader:
 
 def _keys(paths: Iterable[ResourcePath]) -> tuple[list[str], list[str]]:
     wanted = list(paths)
-    return [root_of(path) for path in wanted], list(wanted)
+    return [tables.root_of(path) for path in wanted], list(wanted)
 
 
 def _storage_of(keys: tuple[list[str], list[str]]) -> str:

@@ -11,11 +11,7 @@ import psycopg
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.base_store import (
-    BaseStore,
-    StoreOptions,
-    checked,
-)
+from podstead.storage import base_store, records
 from podstead.storage.blobs.staging import STAGED_GRACE_MS
 from podstead.storage.layout import RootLayout
 from podstead.storage.maintenance import Maintenance
@@ -26,18 +22,6 @@ from podstead.storage.postgresql.parts import OpenParts, open_parts
 from podstead.storage.postgresql.prefetch import RequestPrefetch, current_prefetch
 from podstead.storage.postgresql.writer import run_steps
 from podstead.storage.protocol import ChangeSignal, Compaction, InterprocessLock, Snapshot
-from podstead.storage.records import (
-    CommitOutcome,
-    Committed,
-    DeletedAcl,
-    Entry,
-    EntryId,
-    Metadata,
-    PodRecord,
-    TokenRecord,
-    Version,
-    Write,
-)
 from podstead.storage.removal import PodRemovals
 from podstead.storage.removal_lock import removals_locked
 from podstead.storage.schema import Row
@@ -52,7 +36,7 @@ them itself, because others may accept those proofs still."""
 Found = TypeVar("Found")
 
 
-class PostgresStore(BaseStore):
+class PostgresStore(base_store.BaseStore):
     """Implements Store with a PostgreSQL database and a directory of blobs that all nodes share.
 
     One object serves one event loop; each worker process of each node has its own.
@@ -62,7 +46,9 @@ class PostgresStore(BaseStore):
     _removals: ClassVar[PodRemovals] = PostgresRemovals()
     _run_steps = staticmethod(run_steps)
 
-    def __init__(self, conninfo: str, layout: RootLayout, **options: Unpack[StoreOptions]) -> None:
+    def __init__(
+        self, conninfo: str, layout: RootLayout, **options: Unpack[base_store.StoreOptions]
+    ) -> None:
         """The database must have been migrated before :meth:`open`.
 
         ``conninfo`` is a connection string or URI of libpq; ``layout`` is that of a root on a disk
@@ -91,14 +77,11 @@ class PostgresStore(BaseStore):
         await opened.close()
 
     async def recount(self) -> None:
-        from podstead.storage.postgresql.inspection import (  # noqa: PLC0415 - for commands
-            recount_storage,
-            storage_roots,
-        )
+        from podstead.storage.postgresql import inspection  # noqa: PLC0415 - for commands
 
         writer = self._use().writer
-        for root in await writer.run(storage_roots):
-            await writer.run(partial(recount_storage, root=root))
+        for root in await writer.run(inspection.storage_roots):
+            await writer.run(partial(inspection.recount_storage, root=root))
 
     async def database_bytes(self) -> int:
         return await self._use().reader.database_bytes()
@@ -114,11 +97,9 @@ class PostgresStore(BaseStore):
             yield
 
     def inspect(self) -> Inspection:
-        from podstead.storage.postgresql.inspection import (  # noqa: PLC0415 - for commands
-            PostgresInspection,
-        )
+        from podstead.storage.postgresql import inspection  # noqa: PLC0415 - for commands
 
-        return checked(PostgresInspection(self._conninfo))
+        return base_store.checked(inspection.PostgresInspection(self._conninfo))
 
     def _use(self) -> OpenParts:
         """For whatever is not read ahead: the response to the request cannot be used again."""
@@ -173,7 +154,7 @@ class PostgresStore(BaseStore):
 
     async def list_members(
         self, container: ResourcePath, *, after: ResourcePath | None = None, limit: int
-    ) -> Sequence[Metadata]:
+    ) -> Sequence[records.Metadata]:
         return await self._use().reader.list_members(container, after, limit)
 
     async def read_tree(
@@ -190,13 +171,13 @@ class PostgresStore(BaseStore):
             ahead.learn(snapshot)
         return snapshot
 
-    async def commit(self, write: Write) -> CommitOutcome:
+    async def commit(self, write: records.Write) -> records.CommitOutcome:
         opened, ahead, seen = self._use(), current_prefetch(), None
         if ahead is not None:
             seen = ahead.seen(opened.reader, opened.registries.quota_of)
             ahead.end()
         outcome = await opened.writer.commit(write, seen)
-        if isinstance(outcome, Committed) and outcome.dropped:
+        if isinstance(outcome, records.Committed) and outcome.dropped:
             opened.staging.dropped.add(outcome.dropped)
         return outcome
 
@@ -204,8 +185,8 @@ class PostgresStore(BaseStore):
         return self._use().listening.listen()
 
     async def deleted_acls(
-        self, write: Version, paths: Iterable[ResourcePath]
-    ) -> Mapping[ResourcePath, DeletedAcl]:
+        self, write: records.Version, paths: Iterable[ResourcePath]
+    ) -> Mapping[ResourcePath, records.DeletedAcl]:
         return await self._use().reader.deleted_acls(write, paths)
 
     # --- registries ---------------------------------------------------------------------------
@@ -214,7 +195,7 @@ class PostgresStore(BaseStore):
         # Without asking the database, nothing is known to be unchanged.
         return self._use_noted().registries.version()
 
-    async def read_pod(self, name: str) -> PodRecord | None:
+    async def read_pod(self, name: str) -> records.PodRecord | None:
         return await self._use_noted().registries.read_pod(name)
 
     async def used_bytes(self, name: str) -> int:
@@ -226,12 +207,12 @@ class PostgresStore(BaseStore):
                 return state.used_bytes or 0
         return await super().used_bytes(name)
 
-    async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
+    async def read_entry(self, entry: records.EntryId, *, now_ms: int) -> records.Entry | None:
         if "\0" in entry:  # which no text of this database contains, and strangers may ask for it
             return None
         return await super().read_entry(entry, now_ms=now_ms)
 
-    async def read_token(self, token_id: str) -> TokenRecord | None:
+    async def read_token(self, token_id: str) -> records.TokenRecord | None:
         return await self._use_noted().registries.read_token(token_id)
 
     # --- maintenance --------------------------------------------------------------------------

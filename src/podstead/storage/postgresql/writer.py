@@ -31,14 +31,8 @@ from podstead.core.errors import Overloaded, StorageError
 from podstead.core.histogram import Histogram
 from podstead.core.messages import counted
 from podstead.storage.decision import InvalidWrite, decide
+from podstead.storage.postgresql import connecting
 from podstead.storage.postgresql.apply import Connection, Cursor, base_of, flush, load, lock
-from podstead.storage.postgresql.connecting import (
-    JOB_ERRORS,
-    NODE,
-    RETRIED,
-    pipelined,
-    storage_error,
-)
 from podstead.storage.postgresql.expectations import CHANGED, Expectations, SeenRows, require
 from podstead.storage.protocol import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.storage.records import CommitOutcome, Committed, Write
@@ -117,7 +111,7 @@ class Batches:
         if state is None:
             return None
         try:
-            async with pipelined(connection):
+            async with connecting.pipelined(connection):
                 await _begin(connection)
                 await lock(connection, needs)
                 await require(connection, needs, state)
@@ -144,7 +138,7 @@ class Batches:
         # Within the pipeline, only results that are needed are waited for: those of the reads, and
         # the confirmation of the commit, for which leaving the pipeline waits. (The driver's own
         # transactions wait for their beginning and their end as well.)
-        async with pipelined(connection):
+        async with connecting.pipelined(connection):
             await _begin(connection)
             if writes:
                 await lock(connection, needs)
@@ -206,7 +200,7 @@ def _decide_all(jobs: Sequence[WriteJob], state: State) -> list[JobResult]:
         try:
             outcomes.append(decide(job.write, state))
         except InvalidWrite as error:  # the state is unchanged, so the other writes continue
-            outcomes.append(storage_error(error, "The change could not be stored"))
+            outcomes.append(connecting.storage_error(error, "The change could not be stored"))
     return outcomes
 
 
@@ -323,7 +317,9 @@ class Writer:
             try:
                 results = await self._run(jobs)
             except Exception as error:  # noqa: BLE001 - no caller may wait forever
-                results = [storage_error(error, "The change could not be stored")] * len(jobs)
+                results = [connecting.storage_error(error, "The change could not be stored")] * len(
+                    jobs
+                )
             self.batches.observe(len(jobs))
             self.commits_s.observe(time.perf_counter() - began_s)
             for (_, future), result in zip(batch, results, strict=True):
@@ -348,15 +344,15 @@ class Writer:
                         # This is no primary any more; the next connection looks for the one that is
                         await connection.close()
                         raise
-            except RETRIED:
+            except connecting.RETRIED:
                 if attempt == MAX_ATTEMPTS:
                     raise
                 logger.info(
                     "A transaction that the database had ended because of another is run again"
                 )
-            except JOB_ERRORS as error:
+            except connecting.JOB_ERRORS as error:
                 if len(jobs) == 1:
-                    return [storage_error(error, "The change could not be stored")]
+                    return [connecting.storage_error(error, "The change could not be stored")]
                 return [result for job in jobs for result in await self._run([job])]
         raise AssertionError("unreachable")
 
@@ -378,7 +374,7 @@ class Writer:
         while True:
             try:
                 async with self._others.connection() as connection:
-                    found = await connection.execute(_END_SILENT, (f"%{NODE}", SILENT_S))
+                    found = await connection.execute(_END_SILENT, (f"%{connecting.NODE}", SILENT_S))
                     if found.rowcount:
                         logger.warning(
                             "Ended %s of a node that said nothing more",

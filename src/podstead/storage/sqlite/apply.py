@@ -12,15 +12,8 @@ import apsw
 from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage import records, tables
 from podstead.storage.former_states import RENAME_ROOT, former_statements, rename_values
-from podstead.storage.records import (
-    Entry,
-    EntryId,
-    MoveRows,
-    RowRecord,
-    TokenRecord,
-    TokenRevocation,
-)
 from podstead.storage.sqlite.statements import in_sqlite, insert_rows, run_in
 from podstead.storage.state import (
     MAX_DELETED_ACL_BYTES,
@@ -35,25 +28,14 @@ from podstead.storage.state import (
     row_statements,
     storages_of,
 )
-from podstead.storage.tables import (
-    BODIES,
-    CHANGES,
-    DELETED_ACLS,
-    ENTRIES,
-    PODS,
-    RESOURCES,
-    STORAGES,
-    TOKENS,
-    end_of,
-)
 
-_SELECT_RESOURCES = f"SELECT {RESOURCES.names} FROM resources WHERE path IN"  # noqa: S608
-_INSERT_RESOURCES = RESOURCES.insert
-_REPLACE_RESOURCES = RESOURCES.replace()
+_SELECT_RESOURCES = f"SELECT {tables.RESOURCES.names} FROM resources WHERE path IN"  # noqa: S608
+_INSERT_RESOURCES = tables.RESOURCES.insert
+_REPLACE_RESOURCES = tables.RESOURCES.replace()
 _DELETE_RESOURCES = "DELETE FROM resources WHERE path IN"
 
-_INSERT_BODIES = BODIES.insert
-_REPLACE_BODIES = BODIES.replace()
+_INSERT_BODIES = tables.BODIES.insert
+_REPLACE_BODIES = tables.BODIES.replace()
 _SELECT_BODY = "SELECT content, sha256 FROM bodies WHERE path = ?"
 _COPY_BODY = (
     f"{_INSERT_BODIES} SELECT ?, content, sha256 FROM bodies WHERE path = ?"  # noqa: S608
@@ -62,7 +44,7 @@ _COPY_BODY = (
 _DELETE_BODIES = "DELETE FROM bodies WHERE path IN"
 
 _INSERT_DELETED_ACL = (
-    f"{DELETED_ACLS.insert}"  # noqa: S608 - our columns
+    f"{tables.DELETED_ACLS.insert}"  # noqa: S608 - our columns
     " VALUES (?1, ?2, ?3, ?4, coalesce(?5, (SELECT content FROM bodies WHERE path = ?2)), ?6)"
 )
 
@@ -82,24 +64,24 @@ _SELECT_STORAGES = (
     "SELECT s.root, s.used_bytes, p.folded_name, p.quota_bytes FROM storages s"
     " LEFT JOIN pods p ON p.folded_name = lower(trim(s.root, '/')) WHERE s.root IN"
 )
-_INSERT_STORAGES = STORAGES.insert
-_REPLACE_STORAGES = STORAGES.replace()
+_INSERT_STORAGES = tables.STORAGES.insert
+_REPLACE_STORAGES = tables.STORAGES.replace()
 
 _SELECT_SEQUENCE = "SELECT value FROM counters WHERE name = 'changes'"
-_INSERT_CHANGES = CHANGES.insert
+_INSERT_CHANGES = tables.CHANGES.insert
 _UPDATE_SEQUENCE = "UPDATE counters SET value = ? WHERE name = 'changes'"
 
-_INSERT_PODS = PODS.insert
+_INSERT_PODS = tables.PODS.insert
 _SELECT_PODS = "SELECT folded_name FROM pods WHERE folded_name IN"
 _DELETE_POD = "DELETE FROM pods WHERE folded_name = ?"
 _SET_QUOTA = "UPDATE pods SET quota_bytes = ? WHERE folded_name = ?"
 
-_SELECT_ENTRIES = f"SELECT {ENTRIES.names} FROM entries WHERE entry IN"  # noqa: S608
-_INSERT_ENTRIES = ENTRIES.insert
-_REPLACE_ENTRIES = ENTRIES.replace()
+_SELECT_ENTRIES = f"SELECT {tables.ENTRIES.names} FROM entries WHERE entry IN"  # noqa: S608
+_INSERT_ENTRIES = tables.ENTRIES.insert
+_REPLACE_ENTRIES = tables.ENTRIES.replace()
 _DELETE_ENTRIES = "DELETE FROM entries WHERE entry IN"
 
-_INSERT_TOKENS = TOKENS.insert
+_INSERT_TOKENS = tables.TOKENS.insert
 # The time of the first revocation is kept.
 _REVOKE = "UPDATE tokens SET revoked_s = ? WHERE token_id = ? AND revoked_s IS NULL"
 
@@ -112,9 +94,9 @@ def load(connection: apsw.Connection, needs: Needs) -> State:
     for values in run_in(connection, _SELECT_RESOURCES, tuple(needs.paths)):
         row = ResourceRow(*values)
         resources[row.path] = row
-    entries: dict[EntryId, Entry | None] = dict.fromkeys(needs.entries)
+    entries: dict[records.EntryId, records.Entry | None] = dict.fromkeys(needs.entries)
     for values in run_in(connection, _SELECT_ENTRIES, tuple(needs.entries)):
-        entry = Entry(*values)
+        entry = records.Entry(*values)
         entries[entry.entry] = entry
     pods = run_in(connection, _SELECT_PODS, tuple(needs.pods))
     used_bytes: dict[ResourcePath, int] = {}
@@ -182,14 +164,14 @@ def _store_deleted_acls(connection: apsw.Connection, deleted_acls: Sequence[Dele
     for deleted in deleted_acls:
         connection.execute(_INSERT_DELETED_ACL, deleted)
     for root in storages_of(deleted_acls):
-        connection.execute(_FORGET_DELETED_ACLS, (root, end_of(root)))
+        connection.execute(_FORGET_DELETED_ACLS, (root, tables.end_of(root)))
 
 
-def _flush_rows(connection: apsw.Connection, rows: Sequence[RowRecord]) -> None:
+def _flush_rows(connection: apsw.Connection, rows: Sequence[records.RowRecord]) -> None:
     for statement, values in row_statements(rows):
         connection.execute(in_sqlite(statement), values)
     for each in rows:
-        if isinstance(each, MoveRows):
+        if isinstance(each, records.MoveRows):
             values = rename_values(each.root, each.new_root)
             connection.execute(in_sqlite(RENAME_ROOT), values)
 
@@ -211,8 +193,10 @@ def _copy_bodies(
     return replacing
 
 
-def _flush_token(connection: apsw.Connection, token: TokenRecord | TokenRevocation) -> None:
-    if isinstance(token, TokenRevocation):
+def _flush_token(
+    connection: apsw.Connection, token: records.TokenRecord | records.TokenRevocation
+) -> None:
+    if isinstance(token, records.TokenRevocation):
         connection.execute(_REVOKE, (token.at_s, token.token_id))
     else:
         insert_rows(connection, _INSERT_TOKENS, [astuple(token)])

@@ -18,15 +18,9 @@ import apsw
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import parent_container
+from podstead.storage import inspection
 from podstead.storage.copying.rows import ResumableTarget
 from podstead.storage.files import sync_directory
-from podstead.storage.inspection import (
-    CHARGE,
-    CONTAINERS,
-    Comparisons,
-    OnProgress,
-    StatementInspection,
-)
 from podstead.storage.schema import Row, SqlTable
 from podstead.storage.sqlite.connection import (
     WRITE_BUSY_S,
@@ -136,7 +130,7 @@ def as_one_file(database: Path) -> None:
 _COUNT: Final = "(SELECT count(*) FROM resources m WHERE m.container = c.path)"
 # "0" is the character after the slash: the range contains the root and all paths below it.
 _USED: Final = f"""
-    coalesce((SELECT sum({CHARGE}) FROM resources r
+    coalesce((SELECT sum({inspection.CHARGE}) FROM resources r
         WHERE r.path >= s.root AND r.path < substr(s.root, 1, length(s.root) - 1) || '0'), 0)
     + coalesce((SELECT sum(g.size_bytes) FROM garbage g WHERE g.root = s.root), 0)
     + coalesce((SELECT sum(h.size_bytes) FROM charges h WHERE h.root = s.root), 0)
@@ -144,13 +138,13 @@ _USED: Final = f"""
 
 _WRONG_MEMBER_COUNTS: Final = (
     f"SELECT c.path, c.member_count, {_COUNT} FROM resources c"  # noqa: S608 - our words
-    f" WHERE c.kind IN {CONTAINERS} AND c.member_count <> {_COUNT} ORDER BY c.path"
+    f" WHERE c.kind IN {inspection.CONTAINERS} AND c.member_count <> {_COUNT} ORDER BY c.path"
 )
 _WRONG_USAGE: Final = (
     f"SELECT root, used_bytes, actual FROM (SELECT s.root, s.used_bytes, {_USED} AS actual"  # noqa: S608
     " FROM storages s) WHERE used_bytes <> actual ORDER BY root"
 )
-COMPARISONS: Final = Comparisons(("path",), "instr", _WRONG_MEMBER_COUNTS, _WRONG_USAGE)
+COMPARISONS: Final = inspection.Comparisons(("path",), "instr", _WRONG_MEMBER_COUNTS, _WRONG_USAGE)
 _MISPLACED: Final = f"SELECT r.path FROM resources r WHERE {COMPARISONS.misplaced}"  # noqa: S608
 
 
@@ -174,7 +168,7 @@ _MAX_FAULTS: Final = 100
 _PRIVATE_FILE: Final = 0o600
 
 
-class SqliteInspection(StatementInspection):
+class SqliteInspection(inspection.StatementInspection):
     """Reads a database; with ``is_copy``, one that nobody writes to."""
 
     mark = "?"
@@ -199,7 +193,7 @@ class SqliteInspection(StatementInspection):
     def close(self) -> None:
         self._connection.close(force=True)
 
-    def copy_to(self, target: str, on_progress: OnProgress) -> None:
+    def copy_to(self, target: str, on_progress: inspection.OnProgress) -> None:
         with _trouble(Path(target)):
             os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, _PRIVATE_FILE))
             copy = apsw.Connection(target, flags=apsw.SQLITE_OPEN_READWRITE)

@@ -18,29 +18,13 @@ from msgspec.structs import astuple
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.storage import tables
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import DeletedAcl, Metadata, PodRecord, TokenRecord, Version
 from podstead.storage.schema import Row
-from podstead.storage.sqlite.row_changes import (
-    ChangeQueue,
-    DataVersion,
-    RowChanges,
-    SharedChanges,
-    read_row_count,
-)
+from podstead.storage.sqlite import row_changes
 from podstead.storage.sqlite.statements import run_in
 from podstead.storage.state import folded
-from podstead.storage.tables import (
-    DELETED_ACL,
-    METADATA,
-    POD,
-    TOKENS,
-    deleted_acl_of,
-    end_of,
-    metadata_of,
-    pod_of,
-    token_of,
-)
 
 MAX_CACHED_ROWS = 8192
 """Rows of each kind to cache; with :data:`MAX_CACHED_KEY_CHARS`, this bounds their memory."""
@@ -48,28 +32,28 @@ MAX_CACHED_ROWS = 8192
 MAX_CACHED_KEY_CHARS = 512
 """Rows with longer paths, names and IDs are not cached."""
 
-_COLUMNS = METADATA.count(",") + 1
+_COLUMNS = tables.METADATA.count(",") + 1
 _SELECT_METADATA = (
     # The row count comes in every row, and in one without a resource if none exists.
-    f"SELECT rows.value, {METADATA}"  # noqa: S608 - our columns
+    f"SELECT rows.value, {tables.METADATA}"  # noqa: S608 - our columns
     " FROM (SELECT value FROM counters WHERE name = 'rows') rows"
     " LEFT JOIN resources ON path IN"
 )
 _SELECT_MEMBERS = (
-    f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    f"SELECT {tables.METADATA} FROM resources"  # noqa: S608 - our columns
     " WHERE container = ? AND path > ? ORDER BY path LIMIT ?"
 )
 _SELECT_TREE = (
-    f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    f"SELECT {tables.METADATA} FROM resources"  # noqa: S608 - our columns
     " WHERE path >= ? AND path < ? ORDER BY path LIMIT ?"
 )
 _SELECT_CONTENT = (
     "SELECT r.version, b.content, b.sha256 FROM resources r LEFT JOIN bodies b ON b.path = r.path"
     " WHERE r.path = ?"
 )
-_SELECT_DELETED_ACLS = f"SELECT {DELETED_ACL} FROM deleted_acls WHERE write_version = ?"  # noqa: S608
-_SELECT_POD = f"SELECT {POD} FROM pods WHERE folded_name = ?"  # noqa: S608 - our columns
-_SELECT_TOKEN = f"SELECT {TOKENS.names} FROM tokens WHERE token_id = ?"  # noqa: S608
+_SELECT_DELETED_ACLS = f"SELECT {tables.DELETED_ACL} FROM deleted_acls WHERE write_version = ?"  # noqa: S608
+_SELECT_POD = f"SELECT {tables.POD} FROM pods WHERE folded_name = ?"  # noqa: S608 - our columns
+_SELECT_TOKEN = f"SELECT {tables.TOKENS.names} FROM tokens WHERE token_id = ?"  # noqa: S608
 
 _READ_ERRORS = (apsw.Error, ValueError, TypeError, LookupError)
 """Errors of SQLite, and those caused by rows with unexpected values."""
@@ -88,15 +72,15 @@ class ReadConnection:
     def __init__(
         self,
         connection: apsw.Connection,
-        change_queue: ChangeQueue,
-        shared: SharedChanges | None = None,
+        change_queue: row_changes.ChangeQueue,
+        shared: row_changes.SharedChanges | None = None,
     ) -> None:
         """Take ownership of ``connection``; the writer adds its batches to ``change_queue``, and
         other workers add theirs to ``shared``."""
         self._connection = connection
         self._change_queue = change_queue
         self._shared = shared
-        self._data_version = DataVersion(connection)
+        self._data_version = row_changes.DataVersion(connection)
         self._refreshed_at: int | None = None
         self._row_count = -1
         self._metadata: dict[ResourcePath, Metadata | None] = {}
@@ -136,12 +120,12 @@ class ReadConnection:
         Raises StorageError.
         """
         start = root if after is None else max(root, f"{after}\0")
-        end = end_of(root) if root.endswith("/") else f"{root}\0"
+        end = tables.end_of(root) if root.endswith("/") else f"{root}\0"
 
         def read() -> dict[ResourcePath, Metadata | None]:
             rows = self._connection.execute(_SELECT_TREE, (start, end, limit)).fetchall()
             # Not cached: a large tree would displace everything else.
-            tree = {metadata.path: metadata for metadata in map(metadata_of, rows)}
+            tree = {metadata.path: metadata for metadata in map(tables.metadata_of, rows)}
             return {**self._read_missing_metadata(tuple(also)), **tree}
 
         try:
@@ -205,7 +189,7 @@ class ReadConnection:
         for row_count, *row in run_in(self._connection, _SELECT_METADATA, missing):
             row_counts.add(row_count)
             if row[0] is not None:
-                metadata = metadata_of(row)
+                metadata = tables.metadata_of(row)
                 read[metadata.path] = metadata
         if row_counts != {self._row_count}:  # also if there is no count: absence must be certain
             raise _AnotherState
@@ -213,11 +197,11 @@ class ReadConnection:
 
     def _select_pod(self, folded_name: str) -> PodRecord | None:
         row = self._query(_SELECT_POD, (folded_name,)).get
-        return None if row is None else pod_of(row)
+        return None if row is None else tables.pod_of(row)
 
     def _select_token(self, token_id: str) -> TokenRecord | None:
         row = self._query(_SELECT_TOKEN, (token_id,)).get
-        return None if row is None else token_of(row)
+        return None if row is None else tables.token_of(row)
 
     def data_version(self) -> int:
         """A number that changes with every commit of any process. Raises StorageError."""
@@ -239,7 +223,7 @@ class ReadConnection:
         if data_version != self._refreshed_at:
             # Read after the data version: a commit between the two is included here already, and
             # the older data version makes the next call refresh again.
-            self._catch_up(read_row_count(self._connection))
+            self._catch_up(row_changes.read_row_count(self._connection))
             self._refreshed_at = data_version
 
     def _catch_up(self, row_count: int) -> None:
@@ -253,7 +237,7 @@ class ReadConnection:
             self._clear()
             self._row_count = row_count
 
-    def _next_changes(self) -> RowChanges | None:
+    def _next_changes(self) -> row_changes.RowChanges | None:
         """The batch that begins where the cached rows end, if it is known."""
         row_count, change_queue = self._row_count, self._change_queue
         while change_queue and change_queue[0].before <= row_count:
@@ -262,9 +246,9 @@ class ReadConnection:
                 return changes
         return None if self._shared is None else self._shared.get(row_count)
 
-    def _apply_changes(self, changes: RowChanges) -> None:
+    def _apply_changes(self, changes: row_changes.RowChanges) -> None:
         read: dict[ResourcePath, Metadata | None] = {
-            path: None if row is None else metadata_of(astuple(row)[:_COLUMNS])
+            path: None if row is None else tables.metadata_of(astuple(row)[:_COLUMNS])
             for path, row in changes.resources.items()
         }
         _cache_rows(self._metadata, read)
@@ -312,7 +296,7 @@ class ReadConnection:
         self, container: ResourcePath, after: ResourcePath | None, limit: int
     ) -> list[Metadata]:
         """Members in the byte order of their paths. Raises StorageError."""
-        return self.all(_SELECT_MEMBERS, (container, after or "", limit), metadata_of)
+        return self.all(_SELECT_MEMBERS, (container, after or "", limit), tables.metadata_of)
 
     def deleted_acls(
         self, write: Version, paths: Iterable[ResourcePath]
@@ -322,7 +306,7 @@ class ReadConnection:
         found = self.all(
             f"{_SELECT_DELETED_ACLS} AND path IN ({', '.join('?' * len(wanted))})",
             (write, *wanted),
-            deleted_acl_of,
+            tables.deleted_acl_of,
         )
         return {deleted.metadata.path: deleted for deleted in found}
 

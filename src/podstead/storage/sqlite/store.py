@@ -15,45 +15,22 @@ import apsw
 
 from podstead.core.errors import DiskFull, StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.base_store import (
-    BaseStore,
-    StoreOptions,
-    checked,
-)
+from podstead.storage import base_store, records
 from podstead.storage.blobs.body_store import BodyStore
 from podstead.storage.blobs.staging import BlobLedger, BodyStaging
 from podstead.storage.dependencies import ReadAhead
 from podstead.storage.layout import RootLayout
 from podstead.storage.maintenance import Maintenance
 from podstead.storage.protocol import ChangeSignal, InterprocessLock, Snapshot
-from podstead.storage.records import (
-    CommitOutcome,
-    Committed,
-    DeletedAcl,
-    Metadata,
-    PodRecord,
-    Put,
-    StagedBlob,
-    StoredBody,
-    TokenRecord,
-    Version,
-    Write,
-)
 from podstead.storage.removal import PodRemovals
 from podstead.storage.removal_lock import removals_allowed, removals_locked
 from podstead.storage.schema import Row
-from podstead.storage.sqlite import maintenance
+from podstead.storage.sqlite import fair_lock, maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.compacting import SMALL_BATCH_PAGES, checkpoint, release_pages
 from podstead.storage.sqlite.connection import bytes_on_disk, explained, open_reader
 from podstead.storage.sqlite.database import migrations
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
-from podstead.storage.sqlite.fair_lock import (
-    FairLock,
-    ReleaseSignals,
-    ResourceLock,
-    ResourceQueues,
-)
 from podstead.storage.sqlite.maintenance import SqliteRemovals
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.storage.sqlite.row_changes import ChangeQueue, SharedChanges, new_change_queue
@@ -69,7 +46,7 @@ if TYPE_CHECKING:  # for commands only
 Found = TypeVar("Found")
 
 
-class SqliteStore(BaseStore):
+class SqliteStore(base_store.BaseStore):
     """Implements Store with one SQLite database and a directory of blobs.
 
     One object serves one event loop; each worker process has its own, on the same files.
@@ -85,7 +62,7 @@ class SqliteStore(BaseStore):
         *,
         shared: SharedChanges | None = None,
         vfs: str | None = None,
-        **options: Unpack[StoreOptions],
+        **options: Unpack[base_store.StoreOptions],
     ) -> None:
         """``root`` must be prepared before :meth:`open`.
 
@@ -150,11 +127,11 @@ class SqliteStore(BaseStore):
             connection = WriteConnection(
                 self._layout.database, changes, self._space, shared=self._shared, vfs=self._vfs
             )
-        lock = FairLock(self._layout.fair_lock, signals=self._signals)
+        lock = fair_lock.FairLock(self._layout.fair_lock, signals=self._signals)
         return Writer(connection, lock, max_waiting=self._max_waiting, on_changes=on_changes)
 
     @property
-    def _signals(self) -> ReleaseSignals | None:
+    def _signals(self) -> fair_lock.ReleaseSignals | None:
         return None if self._shared is None else self._shared.signals
 
     def _new_staging(self, parts: _Parts) -> BodyStaging:
@@ -193,7 +170,7 @@ class SqliteStore(BaseStore):
 
     async def list_members(
         self, container: ResourcePath, *, after: ResourcePath | None = None, limit: int
-    ) -> Sequence[Metadata]:
+    ) -> Sequence[records.Metadata]:
         return self._use().reader.list_members(container, after, limit)
 
     async def read_tree(
@@ -207,20 +184,20 @@ class SqliteStore(BaseStore):
         return self._use().reader.read_tree(root, also, after, limit)
 
     async def stage_copies(
-        self, resources: Sequence[Metadata]
-    ) -> Mapping[ResourcePath, StagedBlob]:
+        self, resources: Sequence[records.Metadata]
+    ) -> Mapping[ResourcePath, records.StagedBlob]:
         try:
             self._space.check()
         except DiskFull:
             await self._space.make_room()
         return await super().stage_copies(resources)
 
-    async def commit(self, write: Write) -> CommitOutcome:
+    async def commit(self, write: records.Write) -> records.CommitOutcome:
         if write.puts and write.stores_content:
             self._space.check(sum(map(self._new_bytes, write.puts)))
         opened = self._use()
         outcome = await opened.writer.commit(write)
-        if isinstance(outcome, Committed) and outcome.dropped:
+        if isinstance(outcome, records.Committed) and outcome.dropped:
             opened.staging.dropped.add(outcome.dropped)
         return outcome
 
@@ -228,20 +205,20 @@ class SqliteStore(BaseStore):
         if self._shared is None:
             return None
         opened = self._use()
-        return ResourceLock(opened.resource_queues, path, opened.writer.expect)
+        return fair_lock.ResourceLock(opened.resource_queues, path, opened.writer.expect)
 
-    def _new_bytes(self, put: Put) -> int:
+    def _new_bytes(self, put: records.Put) -> int:
         # The large body of a resource that is moved is on disk already, and stays.
         size_bytes = put.body.size_bytes
-        moved = isinstance(put.body, StoredBody) and size_bytes > self._inline_body_bytes
+        moved = isinstance(put.body, records.StoredBody) and size_bytes > self._inline_body_bytes
         return 0 if moved else size_bytes
 
     def listen(self) -> ChangeSignal:
         return self._use().change_notifier.listen()
 
     async def deleted_acls(
-        self, write: Version, paths: Iterable[ResourcePath]
-    ) -> Mapping[ResourcePath, DeletedAcl]:
+        self, write: records.Version, paths: Iterable[ResourcePath]
+    ) -> Mapping[ResourcePath, records.DeletedAcl]:
         return self._use().reader.deleted_acls(write, paths)
 
     # --- registries ---------------------------------------------------------------------------
@@ -249,10 +226,10 @@ class SqliteStore(BaseStore):
     def registries_version(self) -> int:
         return self._use().reader.registries_version()
 
-    async def read_pod(self, name: str) -> PodRecord | None:
+    async def read_pod(self, name: str) -> records.PodRecord | None:
         return self._use().reader.read_pod(name)
 
-    async def read_token(self, token_id: str) -> TokenRecord | None:
+    async def read_token(self, token_id: str) -> records.TokenRecord | None:
         return self._use().reader.read_token(token_id)
 
     # --- maintenance --------------------------------------------------------------------------
@@ -260,7 +237,7 @@ class SqliteStore(BaseStore):
     def inspect(self) -> Inspection:
         from podstead.storage.sqlite.inspection import SqliteInspection  # noqa: PLC0415 - for commands
 
-        return checked(SqliteInspection(self._layout.database))
+        return base_store.checked(SqliteInspection(self._layout.database))
 
     async def recount(self) -> None:
         from podstead.storage.sqlite.inspection import recount  # noqa: PLC0415 - for commands
@@ -332,8 +309,8 @@ class _Parts:
         return self._store._new_writer(self._changes, self.change_notifier.notify)
 
     @cached_property
-    def resource_queues(self) -> ResourceQueues:
-        return ResourceQueues(self._store._layout.fair_lock, self._store._signals)
+    def resource_queues(self) -> fair_lock.ResourceQueues:
+        return fair_lock.ResourceQueues(self._store._layout.fair_lock, self._store._signals)
 
     @cached_property
     def change_notifier(self) -> ChangeNotifier:

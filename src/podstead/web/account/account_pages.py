@@ -17,14 +17,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from podstead.authn.web_ids import UnusableDocument
-from podstead.core.errors import (
-    AccessDenied,
-    BadRequest,
-    Conflict,
-    NotFound,
-    PodsteadError,
-    RemoteUnavailable,
-)
+from podstead.core import errors
 from podstead.core.header_fields import if_range_holds, select_range
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import IDENTITY_SCOPE
@@ -72,7 +65,7 @@ class WrongCurrentPassword(SignInFailed):
         super().__init__("The current password is wrong, so nothing was changed")
 
 
-_NOTICES: Final[Mapping[type[PodsteadError], str]] = {
+_NOTICES: Final[Mapping[type[errors.PodsteadError], str]] = {
     UnusableEmail: "email-unusable",
     EmailTaken: "email-taken",
     UnusablePassword: "password-unusable",
@@ -123,7 +116,7 @@ class AccountPages:
         where no mail is sent, NotAuthenticated, WrongFormToken."""
         await page.submission()
         if self.verification is None:
-            raise NotFound(WebCodes.NO_MAIL)
+            raise errors.NotFound(WebCodes.NO_MAIL)
         account = page.owner().account
         await self.verification.ask(account, page.source.language)
         return self._changed(page, "email-asked")
@@ -171,7 +164,7 @@ class AccountPages:
         await self.pod_sessions.end_all(owner.account.web_id, _root_of(owner.account))
         stored = await self.accounts.read(owner.account.account_id)
         if stored is None:
-            raise NotFound(WebCodes.ACCOUNT_DELETED)
+            raise errors.NotFound(WebCodes.ACCOUNT_DELETED)
         signed_in = await self.sign_in.begin(
             page, stored, lasting=owner.session.lasting, password=sent.text("new")
         )
@@ -226,11 +219,11 @@ class AccountPages:
         if not self.sessions.is_recent(owner):
             if page.wants_page:
                 return see_other(again_url("delete"))
-            raise AccessDenied(WebCodes.SIGN_IN_AGAIN_TO_DELETE)
+            raise errors.AccessDenied(WebCodes.SIGN_IN_AGAIN_TO_DELETE)
         if sent.text("pod") != owner.account.pod:
             if page.wants_page:
                 return self._deletion_page(page, owner, status=400)
-            raise BadRequest(WebCodes.POD_NAME_MISSING)
+            raise errors.BadRequest(WebCodes.POD_NAME_MISSING)
         account = owner.account
         await self.accounts.delete(account.account_id, agent=account.web_id)
         if not page.wants_page:
@@ -253,7 +246,7 @@ class AccountPages:
     def _form_error(
         self,
         page: PageRequest,
-        error: PodsteadError,
+        error: errors.PodsteadError,
         *,
         typed_email: str = "",
     ) -> Response:
@@ -322,7 +315,7 @@ class AccountPages:
         """``None`` if the profile cannot be read."""
         try:
             return await self.profile_issuer.is_named_by(owner.account.web_id)
-        except (UnusableDocument, RemoteUnavailable):
+        except (UnusableDocument, errors.RemoteUnavailable):
             return None
 
     def _pod_uri(self, owner: OpenSession) -> str:
@@ -455,7 +448,7 @@ class ExportPages:
         owner, request = page.owner(), page.request
         name = owner.account.pod + _SUFFIX
         if page.segment != name:
-            raise NotFound(WebCodes.OTHER_POD_NAME)
+            raise errors.NotFound(WebCodes.OTHER_POD_NAME)
         if not await self.exports.is_allowed(owner):
             raise SignInAgain(again_url("export"))
         with_versions = page.query_text("versions") == "yes"
@@ -500,7 +493,7 @@ class IssuerPages:
         try:
             named = await self.profile_issuer.is_named_by(page.owner().account.web_id)
         except UnusableDocument as error:
-            raise Conflict(WebCodes.OWN_PROFILE_UNREADABLE) from error
+            raise errors.Conflict(WebCodes.OWN_PROFILE_UNREADABLE) from error
         return json_response(200, {"issuer": self.profile_issuer.issuer, "named": named})
 
     @route(ISSUER_PATH, "POST", is_page=False)

@@ -17,13 +17,8 @@ from podstead.core.identifiers import ResourcePath, acl_of, parse_path, storage_
 from podstead.core.media_types import N3, TURTLE
 from podstead.core.operation import InMemoryBody
 from podstead.core.vocab import LDP_PREFER_CONTAINMENT
+from podstead.rdf import identity_statements
 from podstead.rdf.graph import EMPTY_GRAPH, Graph, RdfParser
-from podstead.rdf.identity_statements import (
-    ProfileDetails,
-    difference,
-    names_further_document,
-    read_details,
-)
 from podstead.resources.service import ResourceService
 from podstead.web.codes import WebCodes
 from podstead.web.forms import read_parts
@@ -101,7 +96,7 @@ class ProfilePlaces:
 class Profile:
     """A profile as it is now."""
 
-    details: ProfileDetails
+    details: identity_statements.ProfileDetails
     is_public: bool
 
     @property
@@ -161,7 +156,7 @@ class Profiles:
         self,
         page: PageRequest,
         places: ProfilePlaces,
-        wanted: ProfileDetails,
+        wanted: identity_statements.ProfileDetails,
         *,
         is_public: bool,
         state: str | None,
@@ -177,9 +172,11 @@ class Profiles:
             return False
         steps = [(places.document, documents.public, wanted)]
         if is_public:
-            steps.append((places.private_document, documents.private, ProfileDetails()))
+            steps.append(
+                (places.private_document, documents.private, identity_statements.ProfileDetails())
+            )
         else:
-            stand_in = ProfileDetails(name=places.stand_in_name)
+            stand_in = identity_statements.ProfileDetails(name=places.stand_in_name)
             steps = [
                 (places.private_document, documents.private, wanted),
                 (places.document, documents.public, stand_in),
@@ -187,7 +184,7 @@ class Profiles:
         for document, graph, details in steps:
             names_private = [(self.base_url + places.private_document, not is_public)]
             further = names_private if document == places.document else ()
-            change = difference(graph, places.web_id, details, further=further)
+            change = identity_statements.difference(graph, places.web_id, details, further=further)
             if not change.is_empty:
                 await self.resources.handle(
                     page.operation(
@@ -234,10 +231,13 @@ class Profiles:
     def _profile(self, places: ProfilePlaces, documents: _Documents) -> Profile:
         web_id = places.web_id
         private_url = self.base_url + places.private_document
-        public = read_details(documents.public, web_id)
-        if not names_further_document(documents.public, web_id, private_url):
+        public = identity_statements.read_details(documents.public, web_id)
+        if not identity_statements.names_further_document(documents.public, web_id, private_url):
             return Profile(public, is_public=True)
-        return Profile(read_details(documents.private, web_id).or_else(public), is_public=False)
+        return Profile(
+            identity_statements.read_details(documents.private, web_id).or_else(public),
+            is_public=False,
+        )
 
     def _own_picture(self, places: ProfilePlaces, url: str) -> ResourcePath | None:
         """The path of a picture that was uploaded on the page of the profile."""
@@ -318,9 +318,11 @@ class TypedProfile:
     errors: dict[str, str]
 
     @property
-    def details(self) -> ProfileDetails:
+    def details(self) -> identity_statements.ProfileDetails:
         """The details without the picture."""
-        return ProfileDetails(self.name, "", self.note, tuple(typed_links(self.links)))
+        return identity_statements.ProfileDetails(
+            self.name, "", self.note, tuple(typed_links(self.links))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +362,9 @@ class ProfilePage:
         if typed.errors:
             return self._page(page, places, profile, typed, status=400)
         details = typed.details
-        wanted = ProfileDetails(details.name, profile.details.picture, details.note, details.links)
+        wanted = identity_statements.ProfileDetails(
+            details.name, profile.details.picture, details.note, details.links
+        )
         saved = await self.profiles.save(
             page, places, wanted, is_public=typed.is_public, state=sent.text("state") or None
         )

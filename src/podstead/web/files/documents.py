@@ -6,14 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
+from podstead.core import identifiers
 from podstead.core.errors import NotFound
-from podstead.core.identifiers import (
-    Auxiliary,
-    ResourcePath,
-    auxiliary_kind,
-    is_container,
-    subject_of,
-)
 from podstead.core.media_types import TURTLE, essence, parse_media_type
 from podstead.resources.activity import ChangeAuthors, MemberAudiences
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
@@ -48,7 +42,7 @@ class DocumentContents:
     resources: ResourceService
 
     async def text(
-        self, page: PageRequest, target: ResourcePath, accept: str | None = None
+        self, page: PageRequest, target: identifiers.ResourcePath, accept: str | None = None
     ) -> ReadText:
         """The text of a document; ``decoded`` is ``None`` if it is not text. Raises RequestRefused
         and ServerTrouble."""
@@ -59,7 +53,11 @@ class DocumentContents:
         return ReadText(outcome.metadata, representation.content_type, decoded)
 
     async def beginning(
-        self, page: PageRequest, target: ResourcePath, accept: str | None, limit_bytes: int
+        self,
+        page: PageRequest,
+        target: identifiers.ResourcePath,
+        accept: str | None,
+        limit_bytes: int,
     ) -> tuple[Outcome, bytes]:
         """The response to a GET, and the first bytes of its content. Raises RequestRefused and
         ServerTrouble."""
@@ -96,7 +94,7 @@ PREVIEW: Final = "preview"
 class ShownDocument(NamedTuple):
     """A document whose page is shown."""
 
-    target: ResourcePath
+    target: identifiers.ResourcePath
     kind: Kind
     media_type: str
     name: str
@@ -141,7 +139,7 @@ class ContentPreviews:
         """The address of a small picture of a document, for lists."""
         return None
 
-    async def taken(self, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
+    async def taken(self, pictures: Sequence[Metadata]) -> Mapping[identifiers.ResourcePath, int]:
         """When the pictures were taken, as their cameras say, in Unix milliseconds; those of which
         that is known."""
         del pictures
@@ -156,10 +154,12 @@ class ContentPreviews:
 EDIT: Final = "edit"
 
 
-def _described(target: ResourcePath) -> ResourcePath | None:
+def _described(target: identifiers.ResourcePath) -> identifiers.ResourcePath | None:
     """The container whose description the target is, if any."""
-    subject = subject_of(target)
-    of_container = auxiliary_kind(target) is Auxiliary.DESCRIPTION and is_container(subject)
+    subject = identifiers.subject_of(target)
+    of_container = identifiers.auxiliary_kind(
+        target
+    ) is identifiers.Auxiliary.DESCRIPTION and identifiers.is_container(subject)
     return subject if of_container else None
 
 
@@ -185,7 +185,7 @@ class DocumentPage:
     authors: ChangeAuthors
     offers: Sequence[DocumentOffers] = ()
 
-    async def get(self, page: PageRequest, target: ResourcePath) -> Response:
+    async def get(self, page: PageRequest, target: identifiers.ResourcePath) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         request = page.operation("HEAD", target)
         outcome = await self.resources.handle(request)
@@ -196,7 +196,7 @@ class DocumentPage:
     async def show(
         self,
         page: PageRequest,
-        target: ResourcePath,
+        target: identifiers.ResourcePath,
         request: ResourceRequest,
         stored: Metadata | None,
         *,

@@ -35,13 +35,6 @@ from podstead.web.files.members import (
 )
 from podstead.web.files.starred import StarredResources
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import (
-    SHARED,
-    breadcrumb,
-    files_url,
-    is_for_apps,
-    shown_name,
-)
 from podstead.web.pages.formats import month_text
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
@@ -192,8 +185,10 @@ class ContainerPage:
         first_folders: Sequence[str] = ()
         may = _may(request, members)
         if members.container.kind is ResourceKind.STORAGE and not shown.filter:
-            used_by_apps = [each for each in sorted_members if is_for_apps(each.path)]
-            sorted_members = [each for each in sorted_members if not is_for_apps(each.path)]
+            used_by_apps = [each for each in sorted_members if addresses.is_for_apps(each.path)]
+            sorted_members = [
+                each for each in sorted_members if not addresses.is_for_apps(each.path)
+            ]
             first_folders = _first_folders(sorted_members) if may["may_control"] else ()
             if shown.apps:
                 sorted_members += used_by_apps
@@ -210,8 +205,8 @@ class ContainerPage:
             page,
             "files/rows.html" if only_rows else "files/container.html",
             target=target,
-            name=shown_name(target),
-            breadcrumb=breadcrumb(target),
+            name=addresses.shown_name(target),
+            breadcrumb=addresses.breadcrumb(target),
             rows=_by_month(
                 await self._rows(page, part, reaches, grid=shown.grid, listed=listed),
                 [taken[each.path] for each in part] if taken else [],
@@ -362,8 +357,8 @@ class FilesPage:
     async def _home(self, page: PageRequest) -> Response:
         """Leads to the person's pod. Raises NotAuthenticated, NotFound."""
         if not page.signed_in().pods:
-            return see_other(SHARED)  # a visitor, who has an identity elsewhere
-        return see_other(files_url(_first_pod(page)))
+            return see_other(addresses.SHARED)  # a visitor, who has an identity elsewhere
+        return see_other(addresses.files_url(_first_pod(page)))
 
     @route(addresses.FILES + REST, "GET")
     async def get(self, page: PageRequest) -> Response:

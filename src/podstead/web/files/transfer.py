@@ -8,14 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from podstead.core import errors
-from podstead.core.identifiers import (
-    ResourcePath,
-    encode_segment,
-    is_container,
-    parse_path,
-    segment_name,
-)
+from podstead.core import errors, identifiers
 from podstead.wac.modes import Mode
 from podstead.web.browsers import json_response
 from podstead.web.files import organize
@@ -47,7 +40,7 @@ add_notices(
 class _Folder:
     """The folder that is shown as a destination."""
 
-    path: ResourcePath
+    path: identifiers.ResourcePath
     breadcrumb: list[Crumb]
     folders: list[organize.Item]
     more: bool
@@ -85,7 +78,7 @@ class TransferPage:
             return await self._carry_out(page, selection, to)
         return await self._choice(page, selection, to)
 
-    def _chosen(self, page: PageRequest, selection: organize.Selection) -> ResourcePath:
+    def _chosen(self, page: PageRequest, selection: organize.Selection) -> identifiers.ResourcePath:
         """The folder that the person looks at or has chosen. Raises BadRequest and others."""
         typed = selection.text("address").strip() if selection.text("show") else ""
         text = typed or selection.text("open") or selection.text("to")
@@ -94,14 +87,14 @@ class TransferPage:
         # Addresses are copied from anywhere, also from the pages.
         text = text.removeprefix(self.site.base_url).removeprefix(FILES)
         path = destination_path(text, base_url=self.site.base_url, host=page.request.host)
-        if not is_container(path):
-            path = parse_path(f"{path}/".encode("ascii"))
+        if not identifiers.is_container(path):
+            path = identifiers.parse_path(f"{path}/".encode("ascii"))
         return path
 
     # --- doing it -------------------------------------------------------------------------
 
     async def _carry_out(
-        self, page: PageRequest, selection: organize.Selection, to: ResourcePath
+        self, page: PageRequest, selection: organize.Selection, to: identifiers.ResourcePath
     ) -> Response:
         keeps_both = selection.text("conflict") != "skip"
         done: list[str] = []
@@ -127,11 +120,18 @@ class TransferPage:
         return self.site.see_other(files_url(to), notice)
 
     async def _transfer(
-        self, page: PageRequest, source: ResourcePath, to: ResourcePath, *, keeps_both: bool
-    ) -> ResourcePath:
+        self,
+        page: PageRequest,
+        source: identifiers.ResourcePath,
+        to: identifiers.ResourcePath,
+        *,
+        keeps_both: bool,
+    ) -> identifiers.ResourcePath:
         """Copy or move one resource; its new path. Raises RequestRefused."""
         for number in count(1):
-            destination = ResourcePath(to + _numbered(segment_name(source), number))
+            destination = identifiers.ResourcePath(
+                to + _numbered(identifiers.segment_name(source), number)
+            )
             if destination == source:
                 if not _moves(page) and keeps_both:
                     continue
@@ -153,7 +153,7 @@ class TransferPage:
         self,
         page: PageRequest,
         selection: organize.Selection,
-        to: ResourcePath,
+        to: identifiers.ResourcePath,
         problem: str | None = None,
         *,
         status: int | None = None,
@@ -189,7 +189,7 @@ class TransferPage:
         )
 
     async def _folder(
-        self, page: PageRequest, path: ResourcePath, selection: organize.Selection
+        self, page: PageRequest, path: identifiers.ResourcePath, selection: organize.Selection
     ) -> _Folder:
         request = page.operation("GET", path)
         sort_key = name_sort_key()
@@ -226,4 +226,4 @@ def _numbered(name: str, number: int) -> str:
     stem, dot, extension = name.removesuffix("/").rpartition(".")
     if not dot or not stem or slash:
         stem, dot, extension = name.removesuffix("/"), "", ""
-    return f"{stem}{encode_segment(f' ({number})'.encode())}{dot}{extension}{slash}"
+    return f"{stem}{identifiers.encode_segment(f' ({number})'.encode())}{dot}{extension}{slash}"

@@ -12,18 +12,8 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES, parse_media_type
 from podstead.core.vocab import NOTIFICATION_CONTEXTS
+from podstead.notifications import channel_documents
 from podstead.notifications.answers import Answering, is_question
-from podstead.notifications.channel_documents import (
-    MAX_LIFETIME_MS,
-    MAX_STATE_CHARACTERS,
-    PREFIXES,
-    ChannelRequest,
-    DescribedChannel,
-    channel_description,
-    read_channel_request,
-    service_description,
-    topic_path,
-)
 from podstead.notifications.channel_types import GATEWAY, WEB_SOCKET, ChannelType
 from podstead.notifications.channels import Channel, ChannelHandler, Channels
 from podstead.notifications.readers import Readers, Subscriber
@@ -54,11 +44,11 @@ class Addresses:
         handler: ChannelHandler,
         *,
         given_up: str | None = None,
-    ) -> DescribedChannel:
+    ) -> channel_documents.DescribedChannel:
         """The description of a channel; ``given_up`` is the reason why nothing is sent on it any
         more."""
         channel_type = handler.type
-        return DescribedChannel(
+        return channel_documents.DescribedChannel(
             url=self.base_url + channel_path(channel_type, key),
             channel_type=channel_type,
             topic_url=self.base_url + channel.topic,
@@ -126,8 +116,8 @@ class Subscriptions:
     addresses: Addresses
 
     async def subscribe(
-        self, wanted: ChannelRequest, request: Request, agent: Identity | None
-    ) -> DescribedChannel:
+        self, wanted: channel_documents.ChannelRequest, request: Request, agent: Identity | None
+    ) -> channel_documents.DescribedChannel:
         """Create a channel, if the agent may read its topic.
 
         Raises NotAuthenticated, AccessDenied, Unprocessable, TooManyChannels, ServerTrouble, and
@@ -156,8 +146,12 @@ class SubscriptionService:
     def __init__(self, channel_type: ChannelType, subscriptions: Subscriptions) -> None:
         self._type = channel_type
         self._with = subscriptions
-        description = service_description(channel_type, base_url=subscriptions.addresses.base_url)
-        self._document = GeneratedDocument(description.graph, description.json, PREFIXES, FORMS)
+        description = channel_documents.service_description(
+            channel_type, base_url=subscriptions.addresses.base_url
+        )
+        self._document = GeneratedDocument(
+            description.graph, description.json, channel_documents.PREFIXES, FORMS
+        )
 
     async def get(self, request: Request, agent: Identity | None) -> response.Response:
         """Raises NotAcceptable and PreconditionFailed."""
@@ -171,15 +165,17 @@ class SubscriptionService:
         """
         media_type = self._document.choose(request.fields.get(b"accept"))
         wanted = await self._wanted(request)
-        description = channel_description(await self._with.subscribe(wanted, request, agent))
-        content = GeneratedDocument(description.graph, description.json, PREFIXES).content(
-            media_type
+        description = channel_documents.channel_description(
+            await self._with.subscribe(wanted, request, agent)
         )
+        content = GeneratedDocument(
+            description.graph, description.json, channel_documents.PREFIXES
+        ).content(media_type)
         return response.content_response(
             content, media_type, method=request.method, headers=[response.NO_STORE]
         )
 
-    async def _wanted(self, request: Request) -> ChannelRequest:
+    async def _wanted(self, request: Request) -> channel_documents.ChannelRequest:
         base_url = self._with.addresses.base_url
         content_type = request.fields.get(b"content-type")
         if content_type is None:
@@ -194,7 +190,7 @@ class SubscriptionService:
             raise
         except UnknownContext as unknown:
             raise errors.Unprocessable(str(unknown)) from unknown
-        return read_channel_request(graph, expected=self._type, base_url=base_url)
+        return channel_documents.read_channel_request(graph, expected=self._type, base_url=base_url)
 
 
 def _check_profile(content_type: str) -> None:
@@ -225,8 +221,10 @@ class ChannelEndpoint:
             self._channels.handlers[channel.channel_type],
             given_up=await self._channels.given_up(key, channel),
         )
-        description = channel_description(described)
-        document = GeneratedDocument(description.graph, description.json, PREFIXES, FORMS)
+        description = channel_documents.channel_description(described)
+        document = GeneratedDocument(
+            description.graph, description.json, channel_documents.PREFIXES, FORMS
+        )
         response = generated_document(request, agent, document, allow="OPTIONS, GET, HEAD, DELETE")
         response.of_stored_state = False  # it ends without anything being stored
         return response
@@ -291,20 +289,21 @@ class GatewayEndpoint:
         members = {"endpoint": channel.receive_from, "protocol": PROTOCOL}
         return response.json_content_response(members, headers=[response.NO_STORE])
 
-    def _wanted(self, asked: dict[str, Any]) -> ChannelRequest:
+    def _wanted(self, asked: dict[str, Any]) -> channel_documents.ChannelRequest:
         topic, state = asked.get("topic"), asked.get("state")
         if not isinstance(topic, str):
             raise errors.Unprocessable("The topic is missing: it must be the URL of a resource")
         if state is not None and not (
-            isinstance(state, str) and len(state) <= MAX_STATE_CHARACTERS
+            isinstance(state, str) and len(state) <= channel_documents.MAX_STATE_CHARACTERS
         ):
             raise errors.Unprocessable(
-                f"The state must be a string of at most {MAX_STATE_CHARACTERS} characters"
+                "The state must be a string of at most"
+                f" {channel_documents.MAX_STATE_CHARACTERS} characters"
             )
         ttl_ms = _milliseconds(asked, "ttl")
-        return ChannelRequest(
+        return channel_documents.ChannelRequest(
             WEB_SOCKET,
-            topic_path(topic, base_url=self._with.addresses.base_url),
+            channel_documents.topic_path(topic, base_url=self._with.addresses.base_url),
             state=state,
             rate_ms=_milliseconds(asked, "rate"),
             end_ms=None if ttl_ms is None else self._clock.now_ms() + ttl_ms,
@@ -320,6 +319,6 @@ def _milliseconds(asked: dict[str, Any], name: str) -> int | None:
     if seconds is None:
         return None
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not 0 <= seconds <= MAX_LIFETIME_MS / 1000:
+    if not number or not 0 <= seconds <= channel_documents.MAX_LIFETIME_MS / 1000:
         raise errors.Unprocessable(f"The {name} must be a number of seconds, at most two weeks")
     return int(seconds * 1000)

@@ -21,13 +21,8 @@ from podstead.core.errors import BadRequest, NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, TURTLE, choose
+from podstead.notifications import channel_types
 from podstead.notifications.channel_documents import topic_path
-from podstead.notifications.channel_types import (
-    EVENT_SOURCE,
-    STREAMING_HTTP,
-    WEB_SOCKET,
-    ChannelType,
-)
 from podstead.notifications.channels import Channel, Channels, terms_of
 from podstead.notifications.deliveries import QueueItem, SubscriberQueue
 from podstead.notifications.listening import (
@@ -72,7 +67,7 @@ class Streams:
         Raises NotFound for a channel that has ended, BadRequest, ServerTrouble; NotAuthenticated
         and AccessDenied if its topic may not be read any more, RateLimited for too many listeners.
         """
-        channel = await self._channel(request, EVENT_SOURCE)
+        channel = await self._channel(request, channel_types.EVENT_SOURCE)
         last_id = request.fields.get(b"last-event-id")
         if last_id is not None and _SEQUENCE.fullmatch(last_id) is None:
             raise BadRequest("The Last-Event-ID is not one of this stream")
@@ -82,7 +77,7 @@ class Streams:
 
     async def stream(self, request: Request, _: Identity | None) -> Response:
         """``GET`` of a channel's messages; raises as :meth:`events`."""
-        channel = await self._channel(request, STREAMING_HTTP)
+        channel = await self._channel(request, channel_types.STREAMING_HTTP)
         place = await self._place(request, terms_of(channel))
         messages = self._as_messages(place.listening, channel.media_type)
         return place.response(request, channel.media_type, messages)
@@ -136,7 +131,7 @@ class Streams:
             listening = await self.listeners.listen(terms, queue=queue, after=after)
             return _Place(listening, stack.pop_all())
 
-    async def _channel(self, request: Request, channel_type: ChannelType) -> Channel:
+    async def _channel(self, request: Request, channel_type: channel_types.ChannelType) -> Channel:
         key = request.path.split("/")[-2]
         channel = await self.channels.find(key)
         if channel is None or channel.channel_type != channel_type.name:
@@ -279,7 +274,7 @@ class ChannelSocket(websocket.SocketEndpoint):
     async def _channel(self, request: Request) -> Channel:
         key = request.path.split("/")[-2]
         channel = await self._channels.find(key)
-        if channel is None or channel.channel_type != WEB_SOCKET.name:
+        if channel is None or channel.channel_type != channel_types.WEB_SOCKET.name:
             raise NotFound("There is no such channel; it may have ended")
         await self._channels.note_use(key)
         return channel

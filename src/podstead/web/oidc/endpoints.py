@@ -14,13 +14,8 @@ from typing import Final
 
 import msgspec
 
+from podstead.authn import credentials
 from podstead.authn.claims import CommonClaims
-from podstead.authn.credentials import (
-    OtherCredential,
-    UnverifiedBearer,
-    UnverifiedDpop,
-    read_credential,
-)
 from podstead.authn.resource_tokens import AccessTokenVerifier, InvalidProof, ProofVerifier
 from podstead.core import errors
 from podstead.core.clock import Clock
@@ -212,9 +207,9 @@ class ProtocolEndpoints:
         client_id = request.path.rpartition("/")[2]
         credential = None
         if request.fields.authorization:
-            credential = read_credential(request.fields.authorization)
+            credential = credentials.read_credential(request.fields.authorization)
         client = None
-        if isinstance(credential, UnverifiedBearer):
+        if isinstance(credential, credentials.UnverifiedBearer):
             client = await self._clients.managed(client_id, credential.token)
         if client is None:
             raise errors.NotAuthenticated("Invalid token", invalid=True, scheme="Bearer")
@@ -308,8 +303,10 @@ class UserinfoEndpoint:
 
         Raises NotAuthenticated, AccessDenied, RateLimited, ServerTrouble.
         """
-        credential = read_credential(request.fields.authorization, request.fields.proofs)
-        if credential is None or isinstance(credential, OtherCredential):
+        credential = credentials.read_credential(
+            request.fields.authorization, request.fields.proofs
+        )
+        if credential is None or isinstance(credential, credentials.OtherCredential):
             raise errors.NotAuthenticated
         try:
             issuer = await self._issuer_of(request, credential)
@@ -323,7 +320,9 @@ class UserinfoEndpoint:
         return oauth_json_response(OAuthAnswer(200, answer))
 
     async def _issuer_of(
-        self, request: Request, credential: UnverifiedDpop | UnverifiedBearer
+        self,
+        request: Request,
+        credential: credentials.UnverifiedDpop | credentials.UnverifiedBearer,
     ) -> str | None:
         """Verify the credential, and return its issuer. Raises NotAuthenticated, Overloaded."""
         url = userinfo_url(self.issuer)
@@ -331,7 +330,7 @@ class UserinfoEndpoint:
         if claims is not None:
             await self._check_binding(request, credential, claims)
             return self.issuer
-        if isinstance(credential, UnverifiedDpop):
+        if isinstance(credential, credentials.UnverifiedDpop):
             identity = await self.resource_tokens.verify_dpop(
                 credential,
                 method=request.method,
@@ -345,12 +344,12 @@ class UserinfoEndpoint:
     async def _check_binding(
         self,
         request: Request,
-        credential: UnverifiedDpop | UnverifiedBearer,
+        credential: credentials.UnverifiedDpop | credentials.UnverifiedBearer,
         claims: CommonClaims,
     ) -> None:
         """Check that a token that is bound to a key comes with a proof of it, and that any other
         token comes without one (RFC 9449 section 7). Raises NotAuthenticated, Overloaded."""
-        if isinstance(credential, UnverifiedBearer):
+        if isinstance(credential, credentials.UnverifiedBearer):
             if claims.thumbprint is not None:
                 raise errors.NotAuthenticated(
                     "The token is bound to a key: send it as DPoP", invalid=True, scheme="Bearer"

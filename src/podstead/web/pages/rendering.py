@@ -15,33 +15,6 @@ from podstead.core.errors import PodsteadError
 from podstead.core.identifiers import ROOT, ResourcePath, parent_container
 from podstead.web.browsers import VARY_BY_COOKIE
 from podstead.web.pages import addresses, formats
-from podstead.web.pages.addresses import (
-    ASK,
-    CONSOLE,
-    COPY,
-    DELETE,
-    FILES,
-    FORGOT,
-    GROUPS,
-    HOME,
-    LINK,
-    MOVE,
-    NEW,
-    PREFIX,
-    RENAME,
-    REQUESTS,
-    SAVE,
-    SEARCH,
-    SHARE,
-    SHARED,
-    UPLOAD,
-    VERIFY,
-    WHY,
-    ask_url,
-    files_url,
-    sign_in_url,
-    target_or_none,
-)
 from podstead.web.pages.cookies import NOTICES, Notice, Tone
 from podstead.web.pages.formats import number_text, size_text
 from podstead.web.pages.request import NOTHING_WAITS, SAFE, PageRequest, Person, Waiting
@@ -75,28 +48,43 @@ NavigationRow = tuple[str, str, str]
 """An address, an icon and a title."""
 
 ENTRIES: Final[Sequence[NavigationRow]] = (
-    (HOME, "home", N_("Home")),
-    (f"{FILES}/", "folder", N_("Files")),
-    (SHARED, "people", N_("Shared")),
-    (f"{PREFIX}/apps", "apps", N_("Apps")),
-    (f"{PREFIX}/activity", "activity", N_("Activity")),
-    (f"{PREFIX}/profile", "person", N_("Profile")),
-    (f"{PREFIX}/security", "shield", N_("Security")),
-    (f"{PREFIX}/storage", "disk", N_("Storage")),
+    (addresses.HOME, "home", N_("Home")),
+    (f"{addresses.FILES}/", "folder", N_("Files")),
+    (addresses.SHARED, "people", N_("Shared")),
+    (f"{addresses.PREFIX}/apps", "apps", N_("Apps")),
+    (f"{addresses.PREFIX}/activity", "activity", N_("Activity")),
+    (f"{addresses.PREFIX}/profile", "person", N_("Profile")),
+    (f"{addresses.PREFIX}/security", "shield", N_("Security")),
+    (f"{addresses.PREFIX}/storage", "disk", N_("Storage")),
 )
 CONSOLE_ENTRIES: Final[Sequence[NavigationRow]] = (
-    (f"{CONSOLE}accounts", "people", N_("Accounts")),
-    (f"{CONSOLE}invitations", "share", N_("Invitations")),
-    (f"{CONSOLE}log", "activity", N_("Log")),
-    (f"{CONSOLE}health", "pod", N_("Health")),
-    (f"{CONSOLE}settings", "apps", N_("Settings")),
-    (f"{FILES}/", "folder", N_("Your files")),
+    (f"{addresses.CONSOLE}accounts", "people", N_("Accounts")),
+    (f"{addresses.CONSOLE}invitations", "share", N_("Invitations")),
+    (f"{addresses.CONSOLE}log", "activity", N_("Log")),
+    (f"{addresses.CONSOLE}health", "pod", N_("Health")),
+    (f"{addresses.CONSOLE}settings", "apps", N_("Settings")),
+    (f"{addresses.FILES}/", "folder", N_("Your files")),
 )
-_WITHOUT_NAVIGATION: Final = (LINK, FORGOT, VERIFY)
+_WITHOUT_NAVIGATION: Final = (addresses.LINK, addresses.FORGOT, addresses.VERIFY)
 _PLAIN_ACTIONS: Final = frozenset({"", "files"})
 """What pages that are about no pod lead to: no search, for example."""
-_ABOUT_FILES: Final = (UPLOAD, NEW, SAVE, SEARCH, RENAME, MOVE, COPY, DELETE, SHARE, WHY, ASK)
-_BELOW: Final = {f"{FILES}/": _ABOUT_FILES, SHARED: (REQUESTS, GROUPS)}
+_ABOUT_FILES: Final = (
+    addresses.UPLOAD,
+    addresses.NEW,
+    addresses.SAVE,
+    addresses.SEARCH,
+    addresses.RENAME,
+    addresses.MOVE,
+    addresses.COPY,
+    addresses.DELETE,
+    addresses.SHARE,
+    addresses.WHY,
+    addresses.ASK,
+)
+_BELOW: Final = {
+    f"{addresses.FILES}/": _ABOUT_FILES,
+    addresses.SHARED: (addresses.REQUESTS, addresses.GROUPS),
+}
 """Pages that belong to an entry though their addresses are not below it."""
 
 
@@ -114,7 +102,7 @@ class NavigationEntry:
     @property
     def needs_pod(self) -> bool:
         """Whether the page shows something only to people with a pod on this server."""
-        return self.address != SHARED and not self.address.startswith(CONSOLE)
+        return self.address != addresses.SHARED and not self.address.startswith(addresses.CONSOLE)
 
 
 def entries(
@@ -135,7 +123,9 @@ def entries(
 def with_waiting(shown: Sequence[NavigationEntry], waiting: Waiting) -> Sequence[NavigationEntry]:
     """The entries, of which the one for what is shared leads to what waits."""
     return [
-        replace(entry, address=REQUESTS, waiting=waiting) if entry.address == SHARED else entry
+        replace(entry, address=addresses.REQUESTS, waiting=waiting)
+        if entry.address == addresses.SHARED
+        else entry
         for entry in shown
     ]
 
@@ -143,7 +133,7 @@ def with_waiting(shown: Sequence[NavigationEntry], waiting: Waiting) -> Sequence
 def _is_at(path: str, address: str) -> bool:
     return any(
         path == each
-        or (each != HOME and path.startswith(each if each.endswith("/") else f"{each}/"))
+        or (each != addresses.HOME and path.startswith(each if each.endswith("/") else f"{each}/"))
         for each in (address, *_BELOW.get(address, ()))
     )
 
@@ -208,15 +198,15 @@ def _steps(status: int, target: ResourcePath | None, *, signed_in: bool) -> list
     about = None if target is None or is_reserved(target) else target
     steps = []
     if status in {401, 403} and not signed_in:
-        page = f"{FILES}/" if about is None else files_url(about)
-        steps.append(Step(sign_in_url(page), _("Sign in")))
+        page = f"{addresses.FILES}/" if about is None else addresses.files_url(about)
+        steps.append(Step(addresses.sign_in_url(page), _("Sign in")))
     if status == 403 and signed_in and about is not None and about != ROOT:
-        steps.append(Step(ask_url(about), _("Ask for access")))
+        steps.append(Step(addresses.ask_url(about), _("Ask for access")))
     above = None if about is None else parent_container(about)
     if status in {403, 404} and above is not None and above != ROOT:
-        steps.append(Step(files_url(above), _("Go up one folder")))
+        steps.append(Step(addresses.files_url(above), _("Go up one folder")))
     if signed_in:
-        steps.append(Step(f"{FILES}/", _("Back to your files")))
+        steps.append(Step(f"{addresses.FILES}/", _("Back to your files")))
     return steps
 
 
@@ -284,7 +274,7 @@ class PageRenderer:
         person, path = page.person, page.request.path
         if person is None or path.startswith(_WITHOUT_NAVIGATION):
             return ()
-        shown = (self._of_console if path.startswith(CONSOLE) else self._entries)(path)
+        shown = (self._of_console if path.startswith(addresses.CONSOLE) else self._entries)(path)
         waiting = page.waiting._replace(unread=0)  # which the head of the page shows
         if any(waiting):
             shown = with_waiting(shown, waiting)
@@ -305,7 +295,7 @@ class PageRenderer:
         runs only the scripts of this server's package: neither scripts nor styles stand in the
         page itself."""
         person = page.person
-        is_plain = page.request.path.startswith((CONSOLE, *_WITHOUT_NAVIGATION))
+        is_plain = page.request.path.startswith((addresses.CONSOLE, *_WITHOUT_NAVIGATION))
         body = render_in_layout(
             template,
             server_name=self.server_name,
@@ -408,7 +398,7 @@ class PageRenderer:
                 is_translated=is_of_language,
                 unusable_client=unusable_client,
             )
-        target = target_or_none(page.request)
+        target = addresses.target_or_none(page.request)
         return self.page(
             page,
             "problem.html",

@@ -31,14 +31,7 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
-from podstead.web.sharing.people_field import (
-    NOT_FOUND,
-    PeopleField,
-    SeveralFound,
-    identity_of,
-    not_found_text,
-    offered,
-)
+from podstead.web.sharing import people_field
 from podstead.web.sharing.shared import GROUPS_TAB, shared_tabs
 from podstead.web.sharing.views import NamesByReader
 
@@ -62,7 +55,7 @@ class GroupsPage:
 
     site: Site
     groups: OwnGroups
-    field: PeopleField
+    field: people_field.PeopleField
     names: NamesByReader
     lists: SharedLists
     sharing: SharingService
@@ -88,7 +81,7 @@ class GroupsPage:
         PUT raises."""
         sent = await page.form()
         pods = _pods(page)
-        made = await self.groups.create(identity_of(page), pods[0], _name(sent), ())
+        made = await self.groups.create(people_field.identity_of(page), pods[0], _name(sent), ())
         return self.site.see_other(GROUPS + made.path, Notice("group-made", made.name))
 
     @route(GROUPS + REST, "GET")
@@ -109,7 +102,7 @@ class GroupsPage:
                     meant = await self.field.meant(page, sent)
                     if meant.kind is not GranteeKind.AGENT:
                         raise NobodyFound
-                except NOT_FOUND as error:
+                except people_field.NOT_FOUND as error:
                     return await self._one(page, found, error=error, typed=sent.text("who"))
                 if len(members) >= MAX_MEMBERS:
                     raise BadRequest(WebCodes.TOO_MANY_MEMBERS, number=MAX_MEMBERS)
@@ -123,7 +116,7 @@ class GroupsPage:
             case _:
                 raise BadRequest(WebCodes.CHANGE_MISSING)
         try:
-            await self.groups.change(identity_of(page), found, name, sorted(members))
+            await self.groups.change(people_field.identity_of(page), found, name, sorted(members))
         except PreconditionFailed:
             return self.site.see_other(GROUPS + found.path, Notice("group-changed"))
         return self.site.see_other(GROUPS + found.path, Notice("group-saved"))
@@ -134,7 +127,7 @@ class GroupsPage:
         target = page.target
         if not target.startswith(tuple(_pods(page))) or is_container(target):
             raise NotFound
-        return await self.groups.read(identity_of(page), target)
+        return await self.groups.read(people_field.identity_of(page), target)
 
     async def _one(
         self,
@@ -151,7 +144,7 @@ class GroupsPage:
             if each.grantee.kind is GranteeKind.AGENT and each.grantee not in members
         ]
         places = await self._places(page, found)
-        choices = error.found if isinstance(error, SeveralFound) else ()
+        choices = error.found if isinstance(error, people_field.SeveralFound) else ()
         names = await self.names.of(page.identity, ())
         by_name = name_sort_key()
         shown = [(names.iri(iri), iri) for iri in found.members]
@@ -162,9 +155,9 @@ class GroupsPage:
             group=found,
             action=GROUPS + found.path,
             members=sorted(shown, key=lambda each: (by_name(each[0]), each[1])),
-            suggestions=offered(known, names),
+            suggestions=people_field.offered(known, names),
             choices=[(each, names.grantee(each)) for each in choices],
-            error=None if error is None else not_found_text(error),
+            error=None if error is None else people_field.not_found_text(error),
             typed=typed,
             places=[
                 (shown_name(each), files_url(each), is_container(each))
@@ -181,7 +174,7 @@ class GroupsPage:
     async def _deleted(self, page: PageRequest, found: OwnGroup) -> Response:
         """Remove the group from the rules that name it, and its document. What another change
         keeps from being removed names nobody from then on."""
-        identity, grantee = identity_of(page), group(found.iri)
+        identity, grantee = people_field.identity_of(page), group(found.iri)
         edit = Edit((AccessChange(grantee, NO_MODES, NO_MODES),))
         for place in await self._places(page, found):
             try:

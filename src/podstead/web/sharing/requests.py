@@ -11,13 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from podstead.core.errors import NotFound, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path
-from podstead.resources.sharing.access_requests import (
-    AccessRequest,
-    AccessRequests,
-    HasAccess,
-    NoInbox,
-    PendingRequests,
-)
+from podstead.resources.sharing import access_requests
 from podstead.resources.sharing.documents import RulesOutOfReach
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.people import NobodyFound, PeopleDirectory, UnusableIri
@@ -28,15 +22,6 @@ from podstead.wac.sharing.access import Reason
 from podstead.wac.sharing.rules import ROLE_MODES, AccessRule, Grantee, GranteeKind, Role, group
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import (
-    REQUESTS,
-    SHARED,
-    ask_url,
-    breadcrumb,
-    files_url,
-    local_address,
-    shown_name,
-)
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.notifier import Notifier
 from podstead.web.pages.request import PageRequest, Person, Waiting
@@ -44,18 +29,9 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
+from podstead.web.sharing import views
 from podstead.web.sharing.notices import Notices
 from podstead.web.sharing.shared import ASKED, shared_tabs
-from podstead.web.sharing.views import (
-    MODES,
-    Names,
-    NamesByReader,
-    offered_role,
-    out_of_reach_page,
-    shown_answer,
-    shown_notices,
-    shown_role,
-)
 
 _NOBODY: Final = N_("Nobody was found by this name, address or WebID.")
 _NO_ORIGIN: Final = N_(
@@ -81,7 +57,7 @@ class WhyPage:
     site: Site
     sharing: SharingService
     people: PeopleDirectory
-    names: NamesByReader
+    names: views.NamesByReader
 
     @route(addresses.WHY + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -90,7 +66,7 @@ class WhyPage:
         try:
             state = await self.sharing.view(page.identity, target)
         except RulesOutOfReach as error:
-            return out_of_reach_page(self.site.renderer, page, error)
+            return views.out_of_reach_page(self.site.renderer, page, error)
         who, app = page.query_text("who").strip(), page.query_text("app").strip()
         asked = bool(who or app or page.query_text("ask"))
         anybody = page.query_text("kind") == _ANYBODY
@@ -111,8 +87,8 @@ class WhyPage:
             page,
             "sharing/why.html",
             target=target,
-            name=shown_name(target),
-            breadcrumb=breadcrumb(target),
+            name=addresses.shown_name(target),
+            breadcrumb=addresses.breadcrumb(target),
             is_folder=is_container(target),
             who=who,
             app=app,
@@ -126,10 +102,10 @@ class WhyPage:
             problem=problem,
             person_name=None if person is None else names.iri(person),
             person_iri=person,
-            role=None if answer is None else shown_role(answer.explanation.modes),
+            role=None if answer is None else views.shown_role(answer.explanation.modes),
             modes=[] if answer is None else _shown(answer, names),
             decided_by=None if answer is None else answer.decided_by,
-            folder=None if answer is None else shown_name(answer.decided_by),
+            folder=None if answer is None else addresses.shown_name(answer.decided_by),
             hidden_groups=[]
             if answer is None
             else [names.group(each) for each in answer.hidden_groups],
@@ -150,10 +126,10 @@ def _grantees(answer: Answer) -> Iterable[Grantee]:
     return (*named, *map(group, answer.hidden_groups))
 
 
-def _shown(answer: Answer, names: Names) -> list[ShownMode]:
+def _shown(answer: Answer, names: views.Names) -> list[ShownMode]:
     return [
         ShownMode(
-            _(MODES[mode]),
+            _(views.MODES[mode]),
             mode in answer.explanation.modes,
             _distinct(
                 (names.reason(reason, answer.decided_by), _rule_place(reason))
@@ -208,7 +184,7 @@ add_notices(
 class ShownRequest:
     """A request for access as the list shows it. Without a ``token`` it cannot be allowed."""
 
-    request: AccessRequest
+    request: access_requests.AccessRequest
     actor: str
     role_text: str
     role: str
@@ -221,7 +197,7 @@ class AskPage:
     """Sends a request for access to the owner of a resource."""
 
     site: Site
-    requests: AccessRequests
+    requests: access_requests.AccessRequests
 
     @route(addresses.ASK + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -231,7 +207,7 @@ class AskPage:
             page,
             "sharing/ask.html",
             target=page.target,
-            name=shown_name(page.target),
+            name=addresses.shown_name(page.target),
             max_message=MAX_MESSAGE_CHARS,
         )
 
@@ -244,11 +220,11 @@ class AskPage:
         message = sent.text("message").strip()[:MAX_MESSAGE_CHARS]
         try:
             await self.requests.ask(page.identity, target, ROLE_MODES[role], message=message)
-        except HasAccess:
-            return self.site.see_other(files_url(target), Notice("has-access"))
-        except NoInbox:
-            return self.site.see_other(ask_url(target), Notice("no-inbox"))
-        return self.site.see_other(ask_url(target), Notice("access-requested"))
+        except access_requests.HasAccess:
+            return self.site.see_other(addresses.files_url(target), Notice("has-access"))
+        except access_requests.NoInbox:
+            return self.site.see_other(addresses.ask_url(target), Notice("no-inbox"))
+        return self.site.see_other(addresses.ask_url(target), Notice("access-requested"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +232,10 @@ class RequestsPage:
     """Shows people who asks them for access to what, and what others have answered."""
 
     site: Site
-    requests: AccessRequests
-    requests_waiting: PendingRequests
+    requests: access_requests.AccessRequests
+    requests_waiting: access_requests.PendingRequests
     sharing: SharingService
-    names: Names
+    names: views.Names
     notices: Notices
     notifier: Notifier
 
@@ -267,21 +243,21 @@ class RequestsPage:
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated."""
         person = page.signed_in()
-        found: list[AccessRequest] = []
+        found: list[access_requests.AccessRequest] = []
         answers = [*await self.requests.stored_answers(person.identity)]
         for pod in person.pods:
             try:
                 answers += await self.requests.answers(person.identity, pod)
                 found += await self.requests.pending(person.identity, pod)
-            except NoInbox:
+            except access_requests.NoInbox:
                 continue
         return self.site.page(
             page,
             "sharing/requests.html",
             views=shared_tabs(page, ASKED),
             requests=[await self._shown(person, request) for request in found],
-            answers=[shown_answer(answer, self.names) for answer in answers],
-            notices=shown_notices(await self.notices.on(page), self.names),
+            answers=[views.shown_answer(answer, self.names) for answer in answers],
+            notices=views.shown_notices(await self.notices.on(page), self.names),
         )
 
     async def count(self, person: Person) -> Waiting:
@@ -302,7 +278,7 @@ class RequestsPage:
         shown = [await self._shown(person, request) for request in found[:limit]]
         return shown, frozenset(request.notification for request in found)
 
-    async def _shown(self, person: Person, request: AccessRequest) -> ShownRequest:
+    async def _shown(self, person: Person, request: access_requests.AccessRequest) -> ShownRequest:
         """A request, with the state of the rules that allowing it would change."""
         try:
             state = await self.sharing.view(person.identity, request.resource)
@@ -313,9 +289,9 @@ class RequestsPage:
         return ShownRequest(
             request,
             self.names.iri(request.actor),
-            shown_role(request.modes),
-            offered_role(request.modes),
-            shown_name(request.resource),
+            views.shown_role(request.modes),
+            views.offered_role(request.modes),
+            addresses.shown_name(request.resource),
             token,
         )
 
@@ -326,17 +302,17 @@ class RequestsPage:
         person = page.signed_in()
         if sent.text("kept"):
             await self.requests.remove_stored_answer(person.identity, sent.text("kept"))
-            back = REQUESTS if person.pods else SHARED
+            back = addresses.REQUESTS if person.pods else addresses.SHARED
             return self.site.see_other(back, Notice("answer-removed"))
         if sent.text("answer"):
             await self.requests.forget(
                 person.identity, parse_path(sent.text("answer").encode("ascii", "replace"))
             )
-            return self.site.see_other(REQUESTS, Notice("answer-removed"))
+            return self.site.see_other(addresses.REQUESTS, Notice("answer-removed"))
         path: ResourcePath = parse_path(sent.text("request").encode())
         request = await self.requests.read(person.identity, path)
         if request is None:
             raise NotFound(WebCodes.REQUEST_GONE)
         await self.requests.answer(person.identity, request, allowed=False)
-        back = local_address(sent.text("next")) or REQUESTS
+        back = addresses.local_address(sent.text("next")) or addresses.REQUESTS
         return self.site.see_other(back, Notice("request-refused"))

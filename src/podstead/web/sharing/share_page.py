@@ -12,18 +12,11 @@ from typing import Final, Protocol
 
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path, storage_root
+from podstead.resources.sharing import service
 from podstead.resources.sharing.access_requests import AccessRequest, AccessRequests
 from podstead.resources.sharing.documents import RulesChanged, RulesOutOfReach
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.people import agent_iri
-from podstead.resources.sharing.service import (
-    Consequence,
-    NeedsConfirmation,
-    OwnerLockedOut,
-    Preview,
-    SharingService,
-    SharingState,
-)
 from podstead.wac.acl import agent_name
 from podstead.wac.sharing.access import Scope
 from podstead.wac.sharing.rules import (
@@ -45,31 +38,7 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
-from podstead.web.sharing.people_field import (
-    NOT_FOUND,
-    PeopleField,
-    SeveralFound,
-    identity_of,
-    not_found_text,
-    offered,
-)
-from podstead.web.sharing.views import (
-    NamesByReader,
-    WantedChange,
-    everyone_lists,
-    last_day,
-    needs_preview,
-    offered_role,
-    out_of_reach_page,
-    read_change,
-    read_kind,
-    role_choices,
-    scope_choices,
-    shown_entries,
-    shown_parts,
-    shown_role,
-    shown_rules,
-)
+from podstead.web.sharing import people_field, views
 
 add_notices(
     Tone.DONE,
@@ -108,7 +77,7 @@ class SharingSection(Protocol):
     def shows(self, agent: str) -> bool:
         """Whether the agent with this IRI is in the section, and not in the list of the page."""
 
-    async def values(self, page: PageRequest, state: SharingState) -> Mapping[str, object]:
+    async def values(self, page: PageRequest, state: service.SharingState) -> Mapping[str, object]:
         """What the templates show as ``section``. Raises ServerTrouble."""
 
     async def names(self, pod: ResourcePath, agents: Iterable[str]) -> Mapping[str, str]:
@@ -136,10 +105,10 @@ class SharePage:
     """Shows who has access to a resource, previews changes and saves them."""
 
     site: Site
-    sharing: SharingService
+    sharing: service.SharingService
     requests: AccessRequests
-    field: PeopleField
-    names: NamesByReader
+    field: people_field.PeopleField
+    names: views.NamesByReader
     notifier: Notifier
     sections: Sequence[SharingSection] = ()
 
@@ -150,7 +119,7 @@ class SharePage:
         try:
             state = await self.sharing.view(page.identity, target)
         except RulesOutOfReach as error:
-            return out_of_reach_page(self.site.renderer, page, error)
+            return views.out_of_reach_page(self.site.renderer, page, error)
         return await self._list(page, state)
 
     @route(addresses.SHARE + REST, "POST")
@@ -160,8 +129,8 @@ class SharePage:
         sent = await page.form()
         target, token = page.target, sent.text("token")
         try:
-            change = read_change(sent, await self._grantee(page, sent))
-        except NOT_FOUND as error:
+            change = views.read_change(sent, await self._grantee(page, sent))
+        except people_field.NOT_FOUND as error:
             state = await self.sharing.view(page.identity, target)
             return await self._list(page, state, error=error, sent=sent)
         edit = change.edit(target)
@@ -169,14 +138,14 @@ class SharePage:
             preview = None
             if sent.text("step") != "save":
                 preview = await self.sharing.preview(page.identity, target, edit, token)
-                if sent.text("step") != "share" or needs_preview(change, preview):
+                if sent.text("step") != "share" or views.needs_preview(change, preview):
                     return await self._preview(page, change, token, preview)
             confirmed = sent.ticked("confirmed")
             try:
                 saved = await self.sharing.save(
                     page.identity, target, edit, token, confirmed=confirmed
                 )
-            except (OwnerLockedOut, NeedsConfirmation) as error:
+            except (service.OwnerLockedOut, service.NeedsConfirmation) as error:
                 preview = await self.sharing.preview(page.identity, target, edit, token)
                 return await self._preview(page, change, token, preview, refused=error)
         except RulesChanged:
@@ -192,7 +161,7 @@ class SharePage:
         """Whom a form is about: an entry of the list, or somebody whom the person typed."""
         if sent.text("change") in ("stop", "resume"):
             return None
-        match read_kind(sent):
+        match views.read_kind(sent):
             case GranteeKind.EVERYONE:
                 return EVERYONE
             case GranteeKind.AUTHENTICATED:
@@ -203,7 +172,9 @@ class SharePage:
                 known = sent.text("grantee")
                 return agent(agent_iri(known)) if known else await self.field.meant(page, sent)
 
-    async def _tell(self, page: PageRequest, change: WantedChange, saved: Preview) -> None:
+    async def _tell(
+        self, page: PageRequest, change: views.WantedChange, saved: service.Preview
+    ) -> None:
         """Tell the person who has got something now; answers to requests are told by themselves."""
         grantee = change.grantee
         if grantee is None or grantee.kind is not GranteeKind.AGENT or change.request:
@@ -212,7 +183,7 @@ class SharePage:
             each.grantee == grantee and each.after - each.before
             for each in (*saved.here, *saved.inside)
         )
-        by = identity_of(page)
+        by = people_field.identity_of(page)
         if gets_now and grantee.iri not in map(agent_name, by.names()):
             target = page.target
             notice = PersonNotice(
@@ -221,16 +192,16 @@ class SharePage:
             await self.notifier.tell(grantee.iri, notice)
 
     async def _notice(
-        self, page: PageRequest, change: WantedChange, preview: Preview | None
+        self, page: PageRequest, change: views.WantedChange, preview: service.Preview | None
     ) -> Notice:
         """What the next page says."""
         if preview is None or change.grantee is None:
             return Notice("sharing-saved")
         names = await self.names.of(page.identity, (change.grantee,))
-        is_apart = Consequence.GETS_OWN_RULES in preview.consequences
+        is_apart = service.Consequence.GETS_OWN_RULES in preview.consequences
         return Notice("shared-apart" if is_apart else "shared-with", names.grantee(change.grantee))
 
-    async def _answered(self, page: PageRequest, change: WantedChange) -> None:
+    async def _answered(self, page: PageRequest, change: views.WantedChange) -> None:
         """Remove the request that a change answers. The access has been granted, so a failure to
         remove it is none of the change."""
         if not change.request or page.identity is None or change.grantee is None:
@@ -257,7 +228,7 @@ class SharePage:
     async def _list(
         self,
         page: PageRequest,
-        state: SharingState,
+        state: service.SharingState,
         *,
         error: RequestRefused | None = None,
         sent: FormSubmission | None = None,
@@ -266,7 +237,7 @@ class SharePage:
         target = access.resource
         owner = access.owner
         known = await self.field.suggested(page)
-        meant = error.found if isinstance(error, SeveralFound) else ()
+        meant = error.found if isinstance(error, people_field.SeveralFound) else ()
         named = [each.grantee for each in access.entries]
         named += [*(each.grantee for each in known), *meant]
         names = await self.names.of(page.identity, named)
@@ -285,51 +256,51 @@ class SharePage:
             is_own=owner is not None and page.person is not None and page.person.web_id == owner,
             entries=[
                 each
-                for each in shown_entries(state, names)
+                for each in views.shown_entries(state, names)
                 if not any(section.shows(each.iri) for section in self.sections)
             ],
             lines=[(each.line_template, values) for each, values in shown if each.line_template],
             sections=[(each.template, values) for each, values in shown],
-            rules=shown_rules(access.special),
-            today=last_day(state.now_ms + 1),
-            everyone_lists=everyone_lists(state),
+            rules=views.shown_rules(access.special),
+            today=views.last_day(state.now_ms + 1),
+            everyone_lists=views.everyone_lists(state),
             inherited_from=access.inherited_from,
             folder=None if access.inherited_from is None else shown_name(access.inherited_from),
             can_inherit=state.can_inherit,
-            roles=role_choices(),
-            scopes=scope_choices(target),
+            roles=views.role_choices(),
+            scopes=views.scope_choices(target),
             requests=[
                 (
                     request,
                     names.iri(request.actor),
-                    shown_role(request.modes),
-                    offered_role(request.modes),
+                    views.shown_role(request.modes),
+                    views.offered_role(request.modes),
                 )
                 for request in await self._pending(page, target)
             ],
-            suggestions=offered(known, names),
+            suggestions=people_field.offered(known, names),
             choices=[(each, names.grantee(each)) for each in meant],
             max_message=MAX_MESSAGE_CHARS,
-            error=None if error is None else not_found_text(error),
+            error=None if error is None else people_field.not_found_text(error),
             filled=_filled(sent),
         )
 
     async def _preview(
         self,
         page: PageRequest,
-        change: WantedChange,
+        change: views.WantedChange,
         token: str,
-        preview: Preview,
+        preview: service.Preview,
         *,
         refused: RequestRefused | None = None,
     ) -> Response:
         target = page.target
         consequences = preview.consequences
-        owner_loses = Consequence.OWNER_LOSES in consequences
+        owner_loses = service.Consequence.OWNER_LOSES in consequences
         differences = (*preview.here, *preview.inside)
         names = await self.names.of(page.identity, (each.grantee for each in differences))
         texts = [_OWNER_KEEPS] if owner_loses else []
-        if isinstance(refused, NeedsConfirmation):
+        if isinstance(refused, service.NeedsConfirmation):
             texts.append(_NOT_CONFIRMED)
         return self.site.page(
             page,
@@ -340,14 +311,14 @@ class SharePage:
             breadcrumb=breadcrumb(target),
             token=token,
             fields=change.fields(),
-            parts=shown_parts(preview, names),
+            parts=views.shown_parts(preview, names),
             changes_anything=preview.changes_anything,
-            gets_own_rules=Consequence.GETS_OWN_RULES in consequences,
+            gets_own_rules=service.Consequence.GETS_OWN_RULES in consequences,
             stops=change.action == "stop",
-            loses_own_rules=Consequence.LOSES_OWN_RULES in consequences,
-            everyone_can_change=Consequence.EVERYONE_CAN_CHANGE in consequences,
-            profile_hidden=Consequence.PROFILE_HIDDEN in consequences,
-            loses_control=Consequence.LOSES_CONTROL in consequences,
+            loses_own_rules=service.Consequence.LOSES_OWN_RULES in consequences,
+            everyone_can_change=service.Consequence.EVERYONE_CAN_CHANGE in consequences,
+            profile_hidden=service.Consequence.PROFILE_HIDDEN in consequences,
+            loses_control=service.Consequence.LOSES_CONTROL in consequences,
             can_save=not owner_loses,
             problems=[_(text) for text in texts],
             members=preview.members,

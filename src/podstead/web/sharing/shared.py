@@ -18,32 +18,13 @@ from podstead.wac.sharing.access import AccessList, Scope
 from podstead.wac.sharing.rules import GranteeKind
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import (
-    GROUPS,
-    REQUESTS,
-    SHARED,
-    breadcrumb,
-    files_url,
-    share_url,
-    shown_name,
-)
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import _
 from podstead.web.response import Response
 from podstead.web.routes import route
+from podstead.web.sharing import views
 from podstead.web.sharing.share_page import SharingSection
-from podstead.web.sharing.views import (
-    SCOPES,
-    Names,
-    NamesByReader,
-    ShownEntry,
-    ShownRule,
-    shown_answer,
-    shown_entries,
-    shown_role,
-    shown_rules,
-)
 
 WITH_ME: Final = "with-me"
 BY_ME: Final = "by-me"
@@ -56,12 +37,12 @@ def shared_tabs(page: PageRequest, current: str) -> list[tuple[str, str, bool]]:
     has only one list. Raises NotAuthenticated."""
     if not page.signed_in().pods:
         return []
-    by_me = f"{SHARED}?{urlencode({'view': BY_ME})}"
+    by_me = f"{addresses.SHARED}?{urlencode({'view': BY_ME})}"
     return [
-        (SHARED, _("Shared with me"), current == WITH_ME),
+        (addresses.SHARED, _("Shared with me"), current == WITH_ME),
         (by_me, _("Shared by me"), current == BY_ME),
-        (REQUESTS, _("Requests for access"), current == ASKED),
-        (GROUPS, _("Groups"), current == GROUPS_TAB),
+        (addresses.REQUESTS, _("Requests for access"), current == ASKED),
+        (addresses.GROUPS, _("Groups"), current == GROUPS_TAB),
     ]
 
 
@@ -116,7 +97,7 @@ class ShownOwn:
     more: int
     sections: Sequence[tuple[str, Mapping[str, object]]] = ()
     """The lists of agents that have sections of their own on the sharing page."""
-    rules: Sequence[ShownRule] = ()
+    rules: Sequence[views.ShownRule] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +107,7 @@ class SharedPage:
     site: Site
     lists: SharedLists
     requests: AccessRequests
-    names: NamesByReader
+    names: views.NamesByReader
     sharing: SharingService
     activity: PodActivity
     sections: Sequence[SharingSection] = ()
@@ -149,11 +130,13 @@ class SharedPage:
             page,
             "shared/shared.html",
             views=shared_tabs(page, WITH_ME),
-            answers=[shown_answer(each, names) for each in answers],
+            answers=[views.shown_answer(each, names) for each in answers],
             is_complete=is_complete,
-            only_of=None if storage is None else shown_name(storage),
+            only_of=None if storage is None else addresses.shown_name(storage),
             shared=[_shared(each) for each in found.resources],
-            more_of=[(shown_name(each), _address({"from": each})) for each in found.more_of],
+            more_of=[
+                (addresses.shown_name(each), _address({"from": each})) for each in found.more_of
+            ],
             more=_more({"from": storage or "", "after": found.after or ""}, found.after),
             own=None,
         )
@@ -202,10 +185,10 @@ class SharedPage:
         page: PageRequest,
         shared: SharedBy,
         state: SharingState,
-        names: Names,
+        names: views.Names,
         last: Mapping[str, LastChange],
     ) -> ShownOwn:
-        path, shown = shared.resource, shown_entries(state, names)
+        path, shown = shared.resource, views.shown_entries(state, names)
         sections = [
             (each.list_template, await each.values(page, state))
             for each in self.sections
@@ -218,19 +201,19 @@ class SharedPage:
         ]
         listed = people[:_SHOWN_PEOPLE]
         return ShownOwn(
-            name=shown_name(path),
-            address=files_url(path),
-            share_address=share_url(path),
+            name=addresses.shown_name(path),
+            address=addresses.files_url(path),
+            share_address=addresses.share_url(path),
             is_container=is_container(path),
             place=_place(path),
             grants=[_grant(entry, state.token, last) for entry in listed],
             more=max(len(people), shared.total if not state.token else 0) - len(listed),
             sections=sections,
-            rules=shown_rules(state.access.special),
+            rules=views.shown_rules(state.access.special),
         )
 
 
-def _grant(entry: ShownEntry, token: str, last: Mapping[str, LastChange]) -> ShownGrant:
+def _grant(entry: views.ShownEntry, token: str, last: Mapping[str, LastChange]) -> ShownGrant:
     where = entry.scope_text if entry.scope != Scope.BOTH.value else ""
     fields = {"kind": entry.kind, "grantee": entry.iri, "was": entry.scope, **entry.moments}
     return ShownGrant(
@@ -244,32 +227,34 @@ def _grant(entry: ShownEntry, token: str, last: Mapping[str, LastChange]) -> Sho
 
 
 def _last(change: PastChange) -> LastChange:
-    return LastChange(change.kind.value, shown_name(change.path) or change.path, change.at_ms)
+    return LastChange(
+        change.kind.value, addresses.shown_name(change.path) or change.path, change.at_ms
+    )
 
 
 def _shared(shared: SharedResource) -> ShownShared:
     path = shared.resource
-    role = shown_role(shared.modes)
+    role = views.shown_role(shared.modes)
     if shared.here != shared.inside and is_container(path) and shared.modes:
         scope = Scope.THIS if shared.here else Scope.INSIDE
-        role = f"{role} · {_(SCOPES[scope])}"
+        role = f"{role} · {_(views.SCOPES[scope])}"
     return ShownShared(
-        name=shown_name(path),
-        address=files_url(path) if Mode.READ in shared.here else None,
+        name=addresses.shown_name(path),
+        address=addresses.files_url(path) if Mode.READ in shared.here else None,
         is_container=is_container(path),
         place=_place(path),
-        from_whom=shown_name(shared.storage),
+        from_whom=addresses.shown_name(shared.storage),
         role=role,
     )
 
 
 def _place(path: ResourcePath) -> str:
     """Where a resource is: the names of the folders above it."""
-    return " / ".join(crumb.name for crumb in breadcrumb(path)[:-1])
+    return " / ".join(crumb.name for crumb in addresses.breadcrumb(path)[:-1])
 
 
 def _address(fields: dict[str, str]) -> str:
-    return f"{SHARED}?{urlencode({key: value for key, value in fields.items() if value})}"
+    return f"{addresses.SHARED}?{urlencode({key: value for key, value in fields.items() if value})}"
 
 
 def _more(fields: dict[str, str], after: str | None) -> str | None:

@@ -16,13 +16,6 @@ from podstead.idp.mail_queue import MailQueue
 from podstead.idp.passwords import is_common
 from podstead.idp.records import Account, BrowserSession
 from podstead.idp.sessions import LASTING_S, OpenSession, Sessions
-from podstead.idp.sign_in import (
-    MARK_S,
-    AccountDisabled,
-    KnownBrowsers,
-    PasswordSignIn,
-    SignInFailed,
-)
 from podstead.idp.sign_in_methods import SecondStep
 from podstead.storage.protocol import RateCounters
 from podstead.storage.record_store import Versioned
@@ -115,8 +108,8 @@ class BrowserSignIn:
     """Verifies the password in a form, and begins sessions."""
 
     site: Site
-    passwords: PasswordSignIn
-    known_browsers: KnownBrowsers
+    passwords: sign_in.PasswordSignIn
+    known_browsers: sign_in.KnownBrowsers
     sessions: Sessions
     queue: MailQueue
     step: SecondStep | None
@@ -228,7 +221,7 @@ class BrowserSignIn:
             await self._tell_of_new_browser(page, account.value, begun.session)
         marks = self.known_browsers.signed_in(marked, account.value)
         if marks is not None and not restricted:
-            cookies.append(self.site.cookies.set(KNOWN, marks, MARK_S))
+            cookies.append(self.site.cookies.set(KNOWN, marks, sign_in.MARK_S))
         return SignedInHere(begun.session, tuple(cookies))
 
     async def _tell_of_new_browser(
@@ -252,16 +245,18 @@ class BrowserSignIn:
         self,
         page: PageRequest,
         sent: FormSubmission,
-        error: SignInFailed,
+        error: sign_in.SignInFailed,
         *,
         path: str,
     ) -> Response:
         """The form that was sent, again; the name that was typed is still there."""
         if page.wants_page:
-            name = "disabled" if isinstance(error, AccountDisabled) else "wrong"
+            name = "disabled" if isinstance(error, sign_in.AccountDisabled) else "wrong"
             return self.site.see_other(path, Notice(name, typed_login(sent)))
         description = (
-            str(error) if isinstance(error, AccountDisabled) else "Invalid username or password"
+            str(error)
+            if isinstance(error, sign_in.AccountDisabled)
+            else "Invalid username or password"
         )
         return json_response(401, {"error": "invalid_grant", "error_description": description})
 

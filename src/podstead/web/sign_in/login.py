@@ -8,15 +8,7 @@ from dataclasses import dataclass
 from podstead.idp.sign_in import SignInFailed
 from podstead.web.browsers import see_other
 from podstead.web.forms import only, read_query, read_submission
-from podstead.web.pages.addresses import (
-    ACCOUNT,
-    AGAIN,
-    AGAIN_REASONS,
-    LOGIN,
-    again_url,
-    login_url,
-    other_ways_url,
-)
+from podstead.web.pages import addresses
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
@@ -36,14 +28,14 @@ class LoginPage:
     forms: Sequence[SignInForm]
     has_other_ways: bool
 
-    @route(LOGIN, "GET", needs_terms=False)
+    @route(addresses.LOGIN, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
         """The form. A person who is signed in is sent to their account, unless they have to sign in
         again."""
         purpose, afterwards = _purpose(page), page.back
         session = page.open_session
         if session is not None and purpose is None:
-            return see_other(afterwards or ACCOUNT)
+            return see_other(afterwards or addresses.ACCOUNT)
         typed = page.notice.subject if page.notice else ""
         has_other_ways = self.has_other_ways and purpose is None
         return self.site.sign_in_page(
@@ -52,21 +44,21 @@ class LoginPage:
             typed=typed or (session.account.pod if session else ""),
             action=_path(purpose, afterwards),
             again=purpose,
-            reason=None if purpose is None else AGAIN_REASONS.get(purpose),
+            reason=None if purpose is None else addresses.AGAIN_REASONS.get(purpose),
             client=None,
             registration=not self.site.registration.is_closed and purpose is None,
             uid=None,
             forms=self.forms,
-            other_ways=other_ways_url(afterwards) if has_other_ways else None,
-            afterwards=afterwards if purpose is None else afterwards or AGAIN[purpose],
+            other_ways=addresses.other_ways_url(afterwards) if has_other_ways else None,
+            afterwards=afterwards if purpose is None else afterwards or addresses.AGAIN[purpose],
         )
 
-    @route(LOGIN, "POST", needs_terms=False)
+    @route(addresses.LOGIN, "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
         """Sign in. Raises RateLimited, BadRequest."""
         sent = await read_submission(page.request)
         purpose, afterwards = _purpose(page), page.back
-        path = afterwards or (ACCOUNT if purpose is None else AGAIN[purpose])
+        path = afterwards or (addresses.ACCOUNT if purpose is None else addresses.AGAIN[purpose])
         try:
             signed_in = await self.sign_in.by_password(page, sent, path=path)
         except SecondFactorNeeded as needed:
@@ -80,10 +72,10 @@ class LoginPage:
 def _path(purpose: str | None, afterwards: str | None) -> str:
     """The address of this form."""
     if purpose is not None:
-        return again_url(purpose, afterwards)
-    return login_url(afterwards)
+        return addresses.again_url(purpose, afterwards)
+    return addresses.login_url(afterwards)
 
 
 def _purpose(page: PageRequest) -> str | None:
     asked = only(read_query(page.request), "again")
-    return asked if asked in AGAIN else None
+    return asked if asked in addresses.AGAIN else None

@@ -22,17 +22,6 @@ from podstead.web.description_endpoints import public_document
 from podstead.web.forms import read_submission
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import (
-    FILES,
-    HOME,
-    SHARED,
-    SIGN_IN,
-    TERMS,
-    local_address,
-    login_url,
-    other_ways_url,
-    sign_in_url,
-)
 from podstead.web.pages.cookies import LANGUAGE, VISIT, Notice
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -42,7 +31,7 @@ from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
 from podstead.web.sign_in.people import PeopleByExternalSession
 
-AFTERWARDS: Final = f"{FILES}/"
+AFTERWARDS: Final = f"{addresses.FILES}/"
 """Where people are led who have asked for no page."""
 
 
@@ -81,15 +70,15 @@ class SignInPage:
             return see_other(afterwards)
         shows_ways = self.has_other_ways and page.query_text("ways") == "all"
         if self.have_accounts and not shows_ways:
-            return see_other(login_url(afterwards))
+            return see_other(addresses.login_url(afterwards))
         return self.site.page(
             page,
             "sign_in/sign_in.html",
             afterwards=afterwards,
-            action=sign_in_url(afterwards),
+            action=addresses.sign_in_url(afterwards),
             shows_ways=shows_ways,
             have_accounts=self.have_accounts,
-            account_sign_in=login_url(afterwards),
+            account_sign_in=addresses.login_url(afterwards),
             account_provider=self.account_provider,
             with_token=self.by_token is not None,
         )
@@ -100,14 +89,14 @@ class SignInPage:
         sent = await read_submission(page.request)
         afterwards = _afterwards(page)
         if self.by_token is None:
-            return see_other(sign_in_url(afterwards))
+            return see_other(addresses.sign_in_url(afterwards))
         try:
             token = "".join(sent.text("token").split())
             cookies = await self.by_token(token, user_agent=page.user_agent)
         except NotAuthenticated:
             await self.invalid_credentials.count(page.request.client_address)
             notice = self.site.cookies.set_notice(Notice("wrong-token"))
-            return see_other(other_ways_url(afterwards), notice)
+            return see_other(addresses.other_ways_url(afterwards), notice)
         return see_other(afterwards, *cookies)
 
     @route(addresses.SIGN_OUT, "POST", needs_terms=False)
@@ -115,12 +104,12 @@ class SignInPage:
         """End the session. Raises WrongFormToken."""
         await page.form()
         ended = await self.site.people.sign_out(page.request)
-        return self.site.see_other(SIGN_IN, Notice("signed-out"), *ended)
+        return self.site.see_other(addresses.SIGN_IN, Notice("signed-out"), *ended)
 
 
 def _afterwards(page: PageRequest) -> str:
-    asked = local_address(page.query_text("next"))
-    return AFTERWARDS if asked in (None, HOME) or asked is None else asked
+    asked = addresses.local_address(page.query_text("next"))
+    return AFTERWARDS if asked in (None, addresses.HOME) or asked is None else asked
 
 
 _SECRET_BYTES: Final = 32
@@ -173,14 +162,14 @@ class ExternalProviderPage:
     async def get(self, page: PageRequest) -> Response:
         """The form by itself. People who are signed in are led on."""
         if page.person is not None:
-            return see_other(local_address(page.query_text("next")) or SHARED)
-        return self._form(page, local_address(page.query_text("next")))
+            return see_other(addresses.local_address(page.query_text("next")) or addresses.SHARED)
+        return self._form(page, addresses.local_address(page.query_text("next")))
 
     @route(addresses.ELSEWHERE, "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
         """Begin a sign-in. Raises RateLimited."""
         sent = await read_submission(page.request)
-        afterwards = local_address(page.query_text("next"))
+        afterwards = addresses.local_address(page.query_text("next"))
         typed = sent.text("identity").strip()[:MAX_ADDRESS_CHARACTERS]
         secret = self.site.cookies.secret(page.request, VISIT)
         if secret is None:
@@ -215,9 +204,11 @@ class ExternalProviderPage:
             return self._form(page, None, problem=failure.problem)
         before = [] if page.person is None else await self.site.people.sign_out(page.request)
         session = await self.people.begin(finished, user_agent=page.user_agent)
-        back = local_address(finished.afterwards) or SHARED
+        back = addresses.local_address(finished.afterwards) or addresses.SHARED
         # People from elsewhere have no files of their own here.
-        return see_other(SHARED if back == f"{FILES}/" else back, *before, *session)
+        return see_other(
+            addresses.SHARED if back == f"{addresses.FILES}/" else back, *before, *session
+        )
 
     def _form(
         self,
@@ -275,8 +266,8 @@ class LanguageChoice:
         if asked == "/":
             return see_other("/", chosen)
         # Also the pages of the identity provider have the choice.
-        address = local_address(asked) or local_address(asked, below="/idp/")
-        return see_other(address or HOME, chosen)
+        address = addresses.local_address(asked) or addresses.local_address(asked, below="/idp/")
+        return see_other(address or addresses.HOME, chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +328,7 @@ class TermsPage:
     async def _markup(self, page: PageRequest) -> Markup | None:
         """The terms as safe HTML, ``None`` if it cannot be made."""
         if self._rendered is None:
-            made = await self.markdown(self.text, TERMS, page)
+            made = await self.markdown(self.text, addresses.TERMS, page)
             if made is not None:
                 self._rendered = Markup(made)  # noqa: S704 - sanitised by the renderer
         return self._rendered

@@ -29,15 +29,7 @@ from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, PasswordsDiffer, only, read_query, read_submission
-from podstead.web.pages.addresses import (
-    ACCOUNT,
-    FILES,
-    NEW_TERMS,
-    WELCOME,
-    local_address,
-    new_terms_url,
-    with_next,
-)
+from podstead.web.pages import addresses
 from podstead.web.pages.guard import Rule
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
@@ -174,9 +166,11 @@ class RegistrationPages:
         if stored is None:
             raise NotFound(WebCodes.ACCOUNT_DELETED_MEANWHILE)
         uid = "" if pending is None else pending.uid
-        path = f"{INTERACTION_PATH}/{uid}" if uid else ACCOUNT
+        path = f"{INTERACTION_PATH}/{uid}" if uid else addresses.ACCOUNT
         if not uid and page.wants_page:
-            path = with_next(WELCOME, None if page.back == f"{FILES}/" else page.back)
+            path = addresses.with_next(
+                addresses.WELCOME, None if page.back == f"{addresses.FILES}/" else page.back
+            )
         cookies: Sequence[HeaderField] = ()
         try:
             await self.sign_in.check_second_factor(
@@ -264,7 +258,7 @@ class NewTermsPage:
     authorizations: Authorizations
     terms_text: str
 
-    @route(NEW_TERMS, "GET", needs_terms=False)
+    @route(addresses.NEW_TERMS, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
         """The page. Raises NotAuthenticated."""
         owner, afterwards = page.owner(), _afterwards(page)
@@ -278,19 +272,19 @@ class NewTermsPage:
             csrf_token=owner.session.csrf_token,
             text=self.terms_text,
             terms_hash=self.site.registration.terms_hash,
-            action=new_terms_url(afterwards),
+            action=addresses.new_terms_url(afterwards),
             is_first=not owner.account.terms_hash,
             operator=self.site.registration.about,
         )
 
-    @route(NEW_TERMS, "POST", needs_terms=False)
+    @route(addresses.NEW_TERMS, "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
         """Record that the person accepts the terms that the page showed. If they have changed
         since, the page is shown again. Raises NotAuthenticated, WrongFormToken."""
         sent = await page.submission()
         owner, afterwards = page.owner(), _afterwards(page)
         if sent.text("terms") != self.site.registration.terms_hash:
-            return see_other(new_terms_url(afterwards))
+            return see_other(addresses.new_terms_url(afterwards))
         await self.accounts.accept_terms(
             owner.account.account_id, self.site.registration.terms_hash
         )
@@ -314,15 +308,15 @@ class NewTermsPage:
 def _afterwards(page: PageRequest) -> str:
     """The page of this server that the person wanted to see. Raises BadRequest."""
     text = only(read_query(page.request), "next") or ""
-    local = local_address(text)
+    local = addresses.local_address(text)
     if local is not None:
         return local
     path, question_mark, query = text.partition("?")
     if not text.isascii() or not path.startswith(_PROVIDER) or not query.isprintable():
-        return ACCOUNT
+        return addresses.ACCOUNT
     try:
         canonical = parse_path(path.encode("ascii"))
     except BadRequest:
-        return ACCOUNT
-    is_ours = canonical.startswith(_PROVIDER) and canonical != NEW_TERMS
-    return canonical + question_mark + query if is_ours else ACCOUNT
+        return addresses.ACCOUNT
+    is_ours = canonical.startswith(_PROVIDER) and canonical != addresses.NEW_TERMS
+    return canonical + question_mark + query if is_ours else addresses.ACCOUNT
