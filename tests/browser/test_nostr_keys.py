@@ -110,11 +110,7 @@ def test_rules_may_name_the_webid_or_the_key(
     other_person: Account,
 ) -> None:
     place = f"/{other_person.name}/shared/"
-    sent = {"username": other_person.name, "password": PASSWORD}
-    json_type = {"Content-Type": "application/json"}
-    answer = ask(provider, "POST", "/idp/credentials", json.dumps(sent), json_type)
-    token = json.loads(answer.body)["access_token"]
-    owner = {"Authorization": f"Bearer {token}", "Content-Type": "text/turtle"}
+    owner = {"Authorization": f"Bearer {other_person.token}", "Content-Type": "text/turtle"}
     for name, agent in (("by-web-id", person.web_id), ("by-key", extension.key.did)):
         rules = (
             "@prefix acl: <http://www.w3.org/ns/auth/acl#>.\n"

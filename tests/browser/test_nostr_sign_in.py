@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import pytest
@@ -17,7 +16,6 @@ from tests.support.browser_people import (
     sign_in,
     violations,
 )
-from tests.support.client import Client
 from tests.support.nostr import NostrKey
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess, server_fixture
@@ -48,17 +46,10 @@ def linked(page: Page, extension: Extension, provider: ServerProcess, person: Ac
 @pytest.fixture
 def stating(extension: Extension, provider: ServerProcess, person: Account, page: Page) -> Account:
     """Somebody who allows the key of the extension to sign in, which only their profile names."""
-    with Client(provider) as client:
-        sent = {"email": person.email, "password": PASSWORD}
-        answer = client.request(
-            "POST", "/idp/credentials", json.dumps(sent), {"Content-Type": "application/json"}
-        )
-        headers = {
-            "Authorization": f"Bearer {json.loads(answer.body)['access_token']}",
-            "Content-Type": "application/sparql-update",
-        }
+    with person.owner() as client:
         same = "<http://www.w3.org/2002/07/owl#sameAs>"
         update = f"INSERT DATA {{ <{person.web_id}> {same} <{extension.key.did}> }}"
+        headers = {"Content-Type": "application/sparql-update"}
         answer = client.request("PATCH", f"/{person.name}/", update, headers)
     assert answer.status < 300, answer.text
     page.goto(f"{provider.base_url}/idp/login")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from tests.support.browser_people import (
     violations,
 )
 from tests.support.client import Client
-from tests.support.people import PASSWORD, Account, create_account
+from tests.support.people import Account, create_account
 from tests.support.rdf import TURTLE, Triples, triples
 from tests.support.server import ServerProcess
 
@@ -42,7 +41,7 @@ class Photos:
 
     def seen_by(self, account: Account | None) -> int:
         """The status that somebody gets for the photo."""
-        return self.seen_with(None if account is None else token_of(account))
+        return self.seen_with(None if account is None else account.token)
 
     def seen_with(self, token: str | None) -> int:
         """The status for the photo with an access token."""
@@ -50,20 +49,9 @@ class Photos:
             return client.get(f"{self.folder}sea.txt").status
 
 
-def token_of(account: Account) -> str:
-    with Client(account.provider) as client:
-        sent = {"email": account.email, "password": PASSWORD}
-        answer = client.request(
-            "POST", "/idp/credentials", json.dumps(sent), {"Content-Type": "application/json"}
-        )
-    assert answer.status == 200, answer.text
-    token: str = json.loads(answer.body)["access_token"]
-    return token
-
-
 @pytest.fixture
 def photos(provider: ServerProcess, person: Account) -> Photos:
-    with Client(provider, token=token_of(person)) as client:
+    with person.owner() as client:
         for name in ("sea.txt", "sky.txt"):
             put = client.put(f"/{person.name}/photos/{name}", b"content", "text/plain")
             assert put.status == 201
@@ -190,8 +178,8 @@ def test_a_contact_a_group_and_anyone_signed_in_get_access_beside_other_rules(
     page = owners
     home = f"/{photos.owner.name}/"
     acl = f"{photos.folder}.acl"
-    friends = token_of(photos.friend)
-    with Client(photos.provider, token=token_of(photos.owner)) as owner:
+    friends = photos.friend.token
+    with photos.owner.owner() as owner:
         for path, content in (
             (acl, _BESIDE_ROLES.format(owner=photos.owner.web_id)),
             (f"{home}team.ttl", _TEAM.format(member=photos.friend.web_id)),
@@ -286,7 +274,7 @@ def _tour(page: Page, photos: Photos) -> Iterator[str]:
         "<#app> a acl:Authorization; acl:agentClass acl:AuthenticatedAgent; acl:accessTo <./>;\n"
         "  acl:origin <https://app.example>; acl:mode acl:Read.\n"
     )
-    with Client(photos.provider, token=token_of(photos.owner)) as client:
+    with photos.owner.owner() as client:
         assert client.put(f"{photos.folder}.acl", special.encode(), "text/turtle").status == 201
     page.goto(photos.url("share"))
     page.get_by_text(re.compile("rule that is not edited here")).click()

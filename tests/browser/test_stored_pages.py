@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from tests.support.browser_people import sign_in
-from tests.support.client import Client
-from tests.support.people import PASSWORD, Account
+from tests.support.people import Account
 from tests.support.server import ServerProcess
 
 pytestmark = pytest.mark.needs("chromium")
@@ -56,16 +53,10 @@ COOKIES = "() => { try { return document.cookie; } catch (error) { return error.
 @pytest.fixture
 def stored_page(provider: ServerProcess, person: Account) -> str:
     """The address of a page that somebody has put into their pod."""
-    with Client(provider) as client:
-        sent = json.dumps({"username": person.name, "password": PASSWORD})
-        answer = client.request(
-            "POST", "/idp/credentials", sent, {"Content-Type": "application/json"}
-        )
-        client.token = json.loads(answer.body)["access_token"]
-        path = f"/{person.name}/public/page.html"
-        content = "<!doctype html><title>Stored</title><body>A page of mine"
-        answer = client.request("PUT", path, content, {"Content-Type": "text/html"})
-        assert answer.status == 201, answer.text
+    path = f"/{person.name}/public/page.html"
+    content = "<!doctype html><title>Stored</title><body>A page of mine"
+    with person.owner() as client:
+        assert client.put(path, content, "text/html").status == 201
     return f"{provider.base_url}{path}"
 
 

@@ -42,6 +42,21 @@ class Account:
     def email(self) -> str:
         return f"{self.name}@example.org"
 
+    @property
+    def token(self) -> str:
+        """A new access token, as a script gets it by the password."""
+        sent = json.dumps({"email": self.email, "password": PASSWORD})
+        answer = self.provider.request("POST", "/idp/credentials", sent, _JSON)
+        assert answer.status == 200, answer.text
+        token: str = json.loads(answer.body)["access_token"]
+        return token
+
+    @contextlib.contextmanager
+    def owner(self) -> Iterator[Client]:
+        """A client for the person, with such a token."""
+        with Client(self.provider, token=self.token) as client:
+            yield client
+
 
 @dataclass
 class Person:
@@ -103,16 +118,6 @@ class Person:
         )
         assert answer.status == 201, answer.text
         return answer.json()["id"], answer.json()["secret"]
-
-    @contextlib.contextmanager
-    def owner(self) -> Iterator[Client]:
-        """Another client for the same agent, that a password is enough for."""
-        provider = self.account.provider
-        sent = json.dumps({"email": self.account.email, "password": PASSWORD})
-        answer = provider.request("POST", "/idp/credentials", sent, _JSON)
-        assert answer.status == 200, answer.text
-        with Client(provider, token=json.loads(answer.body)["access_token"]) as client:
-            yield client
 
     # --- the browser --------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.clients.applications.sites import no_other_host
 from tests.support.client import Client
-from tests.support.people import Account, Person, create_account
+from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess, server_fixture
 
 DEADLINE_MS = 30_000
@@ -28,7 +28,7 @@ def account(provider: ServerProcess) -> Account:
 @pytest.fixture
 def owner(account: Account) -> Iterator[Client]:
     """Another client for the same person, to look and to prepare by."""
-    with Person(account).owner() as client:
+    with account.owner() as client:
         yield client
 
 

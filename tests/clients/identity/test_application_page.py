@@ -57,7 +57,7 @@ def stored(person: Person, name: str) -> str:
     """What the owner finds in the pod; the public finds nothing."""
     path = f"/{person.account.name}/private/{name}"
     assert person.account.provider.get(path).status == 401
-    with person.owner() as owner:
+    with person.account.owner() as owner:
         return str(owner.get(path).text)
 
 
@@ -82,7 +82,7 @@ def test_the_commands_with_curl_work(person: Person) -> None:
     assert "Buy oat milk" in said
     assert "Buy milk" not in said
     assert "private/todo.ttl" in said or "<todo.ttl>" in said
-    with person.owner() as owner:
+    with person.account.owner() as owner:
         assert owner.get(f"/{person.account.name}/private/todo.ttl").status == 404
 
 

@@ -121,7 +121,7 @@ def test_the_error_names_the_unusable_document(
 def publish_in_pod(person: Person) -> str:
     """A client ID document that everybody may read, in the person's own pod."""
     client_id = f"{person.account.pod_url}public/app"
-    with person.owner() as owner:
+    with person.account.owner() as owner:
         path = f"/{person.account.name}/public/app"
         document = client_document(client_id, APPLICATION)
         assert owner.put(path, document, "application/ld+json").status == 201

@@ -169,7 +169,7 @@ def test_another_solid_server_refuses_our_token_where_the_profile_does_not_name_
     change = (
         f"DELETE DATA {{ <{held.account.web_id}> <{ISSUER}> <{held.account.provider.base_url}> }}"
     )
-    with person.owner() as owner:
+    with person.account.owner() as owner:
         sent = {"Content-Type": "application/sparql-update"}
         assert owner.request("PATCH", f"/{held.account.name}/", change, sent).status == 204
     with pytest.raises(ClientFailed, match="trusted OIDC issuers"):

@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.support.browser_fixtures import (  # noqa: F401 - fixtures
+from tests.support.browser_fixtures import (
     app,
     application,
     axe,
@@ -34,7 +34,7 @@ DETAILS = json.dumps(
 )
 
 
-def consent_page(page: Page, app: App, person: Account, **asked: str) -> None:  # noqa: F811
+def consent_page(page: Page, app: App, person: Account, **asked: str) -> None:
     page.goto(app.request(prompt="consent", **asked))
     if page.get_by_label("Password").count():
         page.get_by_label("E-mail address or pod name").fill(person.email)
@@ -45,10 +45,10 @@ def consent_page(page: Page, app: App, person: Account, **asked: str) -> None:  
 
 @IN_EVERY_WINDOW
 def test_a_person_confines_an_application_to_a_folder(
-    page: Page,  # noqa: F811
-    app: App,  # noqa: F811
-    provider: ServerProcess,  # noqa: F811
-    person: Account,  # noqa: F811
+    page: Page,
+    app: App,
+    provider: ServerProcess,
+    person: Account,
 ) -> None:
     consent_page(page, app, person)
     folder = page.get_by_label("private/", exact=True)
@@ -78,11 +78,11 @@ def test_a_person_confines_an_application_to_a_folder(
 
 
 def test_the_pages_are_usable_by_everybody(
-    page: Page,  # noqa: F811
-    app: App,  # noqa: F811
-    provider: ServerProcess,  # noqa: F811
-    person: Account,  # noqa: F811
-    axe: str,  # noqa: F811
+    page: Page,
+    app: App,
+    provider: ServerProcess,
+    person: Account,
+    axe: str,
 ) -> None:
     """On a phone and on a desk, in both colour schemes."""
     consent_page(page, app, person, authorization_details=DETAILS)

@@ -108,7 +108,7 @@ def test_after_the_end_of_a_rule_nothing_is_readable_on_any_node(
     nodes: Sequence[ClusterNode], account: Account
 ) -> None:
     friend, document = create_account(nodes[0]), f"/{account.name}/private/note"
-    with Person(account).owner() as owner, Person(friend).owner() as guest:
+    with account.owner() as owner, friend.owner() as guest:
         token = guest.token or ""
         owner.put(document, "mine")
         at_s, until = soon()

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.support.browser_fixtures import (  # noqa: F401 - fixtures
+from tests.support.browser_fixtures import (
     axe,
     chromium,
     context,
@@ -33,7 +33,7 @@ SINCE = "2000-01-01"
 class Home:
     """A person with a folder."""
 
-    def __init__(self, server: ServerProcess, person: Account) -> None:  # noqa: F811
+    def __init__(self, server: ServerProcess, person: Account) -> None:
         self.server = server
         self.person = person
         self.folder = f"/{person.name}/private/trip/"
@@ -77,12 +77,12 @@ class Home:
 
 
 @pytest.fixture
-def home(provider: ServerProcess, person: Account) -> Home:  # noqa: F811
+def home(provider: ServerProcess, person: Account) -> Home:
     return Home(provider, person)
 
 
 @IN_EVERY_WINDOW
-def test_a_deleted_folder_is_in_the_trash_and_comes_back(page: Page, home: Home) -> None:  # noqa: F811
+def test_a_deleted_folder_is_in_the_trash_and_comes_back(page: Page, home: Home) -> None:
     home.put("a.txt", "a letter")
     home.put("sub/b.txt", "another one")
     sign_in(page, home.server, home.person)
@@ -106,7 +106,7 @@ def test_a_deleted_folder_is_in_the_trash_and_comes_back(page: Page, home: Home)
 
 
 @IN_EVERY_WINDOW
-def test_the_trash_is_emptied(page: Page, home: Home) -> None:  # noqa: F811
+def test_the_trash_is_emptied(page: Page, home: Home) -> None:
     home.put("a.txt", "a letter")
     home.put("b.txt", "another one")
     sign_in(page, home.server, home.person)
@@ -128,7 +128,7 @@ def test_the_trash_is_emptied(page: Page, home: Home) -> None:  # noqa: F811
 
 
 @IN_EVERY_WINDOW
-def test_all_traces_of_a_folder_are_removed(page: Page, home: Home) -> None:  # noqa: F811
+def test_all_traces_of_a_folder_are_removed(page: Page, home: Home) -> None:
     home.put("a.txt", "one", "two")
     sign_in(page, home.server, home.person)
     page.goto(f"{home.server.base_url}/.pages/trash")
@@ -146,7 +146,7 @@ def test_all_traces_of_a_folder_are_removed(page: Page, home: Home) -> None:  # 
 
 
 @IN_EVERY_WINDOW
-def test_two_versions_are_compared_and_the_first_is_restored(page: Page, home: Home) -> None:  # noqa: F811
+def test_two_versions_are_compared_and_the_first_is_restored(page: Page, home: Home) -> None:
     home.put("list.txt", "tent\nstove", "tent\nkettle")
     sign_in(page, home.server, home.person)
     page.goto(f"{home.server.base_url}/.pages/versions{home.folder}list.txt")
@@ -161,7 +161,7 @@ def test_two_versions_are_compared_and_the_first_is_restored(page: Page, home: H
 
 
 @IN_EVERY_WINDOW
-def test_what_an_application_has_done_is_undone(page: Page, home: Home) -> None:  # noqa: F811
+def test_what_an_application_has_done_is_undone(page: Page, home: Home) -> None:
     client_id = home.change_with_application()
     sign_in(page, home.server, home.person)
     page.goto(f"{home.server.base_url}/.pages/trash")
@@ -176,7 +176,7 @@ def test_what_an_application_has_done_is_undone(page: Page, home: Home) -> None:
     assert [home.text(name) for name in ("a.txt", "b.txt", "c.txt")] == ["good", "good", "mended"]
 
 
-def _show_changes(page: Page, client_id: str) -> None:  # noqa: F811
+def _show_changes(page: Page, client_id: str) -> None:
     who = page.get_by_label("Who")
     choice = who.locator(f'option[value*="{client_id}"]')
     expect(choice).to_have_count(1)
@@ -193,7 +193,7 @@ def _picture(shade: int) -> bytes:
     return file.getvalue()
 
 
-def _trash_and_undo(page: Page, home: Home) -> Iterator[str]:  # noqa: F811
+def _trash_and_undo(page: Page, home: Home) -> Iterator[str]:
     page.goto(f"{home.server.base_url}/.pages/trash")
     yield "empty trash"
     client_id = home.change_with_application()
@@ -207,7 +207,7 @@ def _trash_and_undo(page: Page, home: Home) -> Iterator[str]:  # noqa: F811
     yield "changes"
 
 
-def _versions(page: Page, home: Home) -> Iterator[str]:  # noqa: F811
+def _versions(page: Page, home: Home) -> Iterator[str]:
     home.put("a.txt", "one", "two")
     home.put("b.ttl", f"{RDF}1 .", f"{RDF}2 .", content_type="text/turtle")
     home.put("c.png", _picture(0), _picture(255), content_type="image/png")
@@ -219,7 +219,7 @@ def _versions(page: Page, home: Home) -> Iterator[str]:  # noqa: F811
         yield f"two versions of {name}"
 
 
-def _purge(page: Page, home: Home) -> Iterator[str]:  # noqa: F811
+def _purge(page: Page, home: Home) -> Iterator[str]:
     home.put("a.txt", "one", "two")
     page.goto(f"{home.server.base_url}/.pages/purge")
     yield "nothing to purge"
@@ -231,9 +231,9 @@ def _purge(page: Page, home: Home) -> Iterator[str]:  # noqa: F811
 
 @pytest.mark.parametrize("pages", [_trash_and_undo, _versions, _purge])
 def test_axe_finds_nothing_on_any_page(
-    page: Page,  # noqa: F811
+    page: Page,
     home: Home,
-    axe: str,  # noqa: F811
+    axe: str,
     pages: Callable[[Page, Home], Iterator[str]],
 ) -> None:
     sign_in(page, home.server, home.person)

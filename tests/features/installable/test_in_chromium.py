@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
+from tests.support.browser_fixtures import chromium, person
 from tests.support.browser_people import PHONE_WIDTH, Window, sign_in, sign_out
-from tests.support.chromium import running_chromium
-from tests.support.people import PASSWORD, Account, Person, create_account
+from tests.support.people import PASSWORD, Account, create_account
 from tests.support.server import ServerProcess, running_server
 from tests.support.waiting import wait_until
 
@@ -49,23 +49,12 @@ document.querySelector("form").submit();
 </script>"""
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with running_chromium() as browser:
-        yield browser
-
-
 @pytest.fixture
 def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server of its own, which a test may stop."""
     root = tmp_path_factory.mktemp("installed") / "root"
     with running_server(ServerProcess(root=root, options=("--idp",))) as server:
         yield server
-
-
-@pytest.fixture
-def person(provider: ServerProcess) -> Account:
-    return create_account(provider)
 
 
 @pytest.fixture
@@ -119,7 +108,7 @@ def test_what_was_opened_is_read_without_a_network_until_the_person_signs_out(
     page: Page, provider: ServerProcess, person: Account
 ) -> None:
     path = f"/{person.name}/diary.txt"
-    with Person(person).owner() as owner:
+    with person.owner() as owner:
         assert owner.put(path, "a day in the hills").status == 201
     _open_until(page, provider, path, is_kept=True)
     address = page.url
@@ -148,7 +137,7 @@ def test_pictures_and_many_pages_leave_room_for_the_page_about_the_network(
 ) -> None:
     path, picture = f"/{person.name}/diary.txt", io.BytesIO()
     Image.new("RGB", (9, 6), "teal").save(picture, "PNG")
-    with Person(person).owner() as owner:
+    with person.owner() as owner:
         assert owner.put(path, "a day in the hills").status == 201
         stored = owner.put(f"/{person.name}/a.png", picture.getvalue(), "image/png")
         assert stored.status == 201
@@ -170,15 +159,15 @@ def test_what_is_gone_and_what_others_share_is_not_kept(
 ) -> None:
     friend = create_account(provider)
     shared, own = f"/{friend.name}/public/list.txt", f"/{person.name}/old.txt"
-    with Person(friend).owner() as owner:
+    with friend.owner() as owner:
         assert owner.put(shared, "bread").status == 201
-    with Person(person).owner() as owner:
+    with person.owner() as owner:
         assert owner.put(own, "old").status == 201
     _open(page, provider, shared)
     expect(page.get_by_text("bread")).to_be_visible()
     _open_until(page, provider, own, is_kept=True)
     assert page.evaluate(KEPT, f"/.pages/files{shared}") is False
-    with Person(person).owner() as owner:
+    with person.owner() as owner:
         assert owner.delete(own).status == 204
     _open_until(page, provider, own, is_kept=False)
 
@@ -190,7 +179,7 @@ def test_the_pages_of_one_person_are_not_kept_for_the_next(
     friend = create_account(provider)
     own, other = f"/{person.name}/diary.txt", f"/{friend.name}/list.txt"
     for each, path in ((person, own), (friend, other)):
-        with Person(each).owner() as owner:
+        with each.owner() as owner:
             assert owner.put(path, "text").status == 201
     _open_until(page, provider, own, is_kept=True)
     page.context.clear_cookies()
@@ -206,7 +195,7 @@ def test_files_that_the_system_shares_are_put_in(
     page.goto(f"{provider.base_url}/.pages/receive")
     page.get_by_role("button", name="Upload", exact=True).click()
     expect(page.get_by_role("link", name="road.txt")).to_be_visible()
-    with Person(person).owner() as owner:
+    with person.owner() as owner:
         assert owner.get(f"/{person.name}/road.txt").body == b"taken on the road"
     assert page.evaluate("caches.has('podstead-received')") is False
 
@@ -222,7 +211,7 @@ def test_files_that_the_system_shares_wait_until_the_person_has_signed_in(
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("button", name="Upload", exact=True).click()
     expect(page.get_by_role("link", name="road.txt")).to_be_visible()
-    with Person(person).owner() as owner:
+    with person.owner() as owner:
         assert owner.get(f"/{person.name}/road.txt").body == b"taken on the road"
 
 
@@ -239,5 +228,5 @@ def test_a_form_of_another_site_reaches_no_pod(
     page.wait_for_url("**/.pages/upload/**")
     expect(page.get_by_role("button", name="Upload", exact=True)).to_be_visible()
     page.wait_for_load_state("networkidle")
-    with Person(person).owner() as owner:
+    with person.owner() as owner:
         assert owner.get(f"/{person.name}/planted.txt").status == 404

@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.support.browser_fixtures import axe, chromium, person, provider
 from tests.support.browser_people import PHONE_WIDTH, Window, sign_in, violations
-from tests.support.chromium import running_chromium
-from tests.support.client import Client
-from tests.support.node import PAGE_CHECKS, install_packages
-from tests.support.people import PASSWORD, Account, create_account
-from tests.support.server import ServerProcess, server_fixture
+from tests.support.people import Account
+from tests.support.server import ServerProcess
 
 pytestmark = pytest.mark.needs("chromium")
-
-provider = server_fixture(["--idp"])
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with running_chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    install_packages(PAGE_CHECKS)
-    return (PAGE_CHECKS / "node_modules/axe-core/axe.min.js").read_text()
-
-
-@pytest.fixture
-def person(provider: ServerProcess) -> Account:
-    return create_account(provider)
-
-
-def token_of(provider: ServerProcess, person: Account) -> str:
-    """A token of the person, as a script gets it."""
-    sent = json.dumps({"username": person.name, "password": PASSWORD})
-    headers = {"Content-Type": "application/json"}
-    answer = provider.request("POST", "/idp/credentials", sent, headers)
-    token: str = json.loads(answer.text)["access_token"]
-    return token
 
 
 def new_link(page: Page, provider: ServerProcess, path: str, kind: str, password: str = "") -> str:
@@ -64,7 +32,7 @@ def test_a_link_is_made_opened_and_ended_without_scripts(
     chromium: Browser, provider: ServerProcess, person: Account, tmp_path: Path, axe: str
 ) -> None:
     folder = f"/{person.name}/printer/"
-    with Client(provider, token=token_of(provider, person)) as client:
+    with person.owner() as client:
         text = {"Content-Type": "text/plain"}
         assert client.request("PUT", f"{folder}a.txt", "the first", text).status == 201
     owner = Window(scripts=False).new_context(chromium)
@@ -92,7 +60,7 @@ def test_one_click_makes_a_link_that_ends_and_copies_it(
     chromium: Browser, provider: ServerProcess, person: Account, scripts: bool
 ) -> None:
     text, folder = {"Content-Type": "text/plain"}, f"/{person.name}/trip/"
-    with Client(provider, token=token_of(provider, person)) as client:
+    with person.owner() as client:
         assert client.request("PUT", f"{folder}a.txt", "the first", text).status == 201
     context = Window(scripts=scripts).new_context(chromium)
     context.grant_permissions(["clipboard-read", "clipboard-write"])

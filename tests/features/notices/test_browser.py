@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.support.browser_fixtures import (  # noqa: F401 - fixtures
+from tests.support.browser_fixtures import (
     app,
     application,
     axe,
@@ -27,12 +27,12 @@ from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess
 
 
-def ask_and_refuse(page: Page, provider: ServerProcess, person: Account) -> None:  # noqa: F811
+def ask_and_refuse(page: Page, provider: ServerProcess, person: Account) -> None:
     """Somebody asks for access, and the person refuses it."""
     other = page.context.browser
     assert other is not None
     asker = create_account(provider)
-    context = other.new_context(service_workers="block")  # noqa: F811
+    context = other.new_context(service_workers="block")
     try:
         page_of_asker = context.new_page()
         sign_in(page_of_asker, provider, asker)
@@ -51,12 +51,12 @@ def ask_and_refuse(page: Page, provider: ServerProcess, person: Account) -> None
 
 @IN_EVERY_WINDOW
 def test_what_is_new_is_counted_opened_and_marked(
-    page: Page,  # noqa: F811
-    app: App,  # noqa: F811
-    provider: ServerProcess,  # noqa: F811
-    person: Account,  # noqa: F811
-    axe: str,  # noqa: F811
-    window: Window,  # noqa: F811
+    page: Page,
+    app: App,
+    provider: ServerProcess,
+    person: Account,
+    axe: str,
+    window: Window,
 ) -> None:
     sign_in(page, provider, person)
     bell = page.locator(".bell")
@@ -89,9 +89,9 @@ def test_what_is_new_is_counted_opened_and_marked(
 
 
 def test_whoever_asked_for_access_is_told_the_answer(
-    page: Page,  # noqa: F811
-    provider: ServerProcess,  # noqa: F811
-    person: Account,  # noqa: F811
+    page: Page,
+    provider: ServerProcess,
+    person: Account,
 ) -> None:
     sign_in(page, provider, person)
     ask_and_refuse(page, provider, person)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -10,23 +9,15 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.features.personal_data import documents
+from tests.support.browser_fixtures import axe, chromium
 from tests.support.browser_people import PHONE_WIDTH, Window, sign_in, violations
-from tests.support.chromium import running_chromium
-from tests.support.client import Client
-from tests.support.node import PAGE_CHECKS, install_packages
-from tests.support.people import PASSWORD, Account, create_account
+from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess, server_fixture
 
 pytestmark = pytest.mark.needs("chromium")
 
 provider = server_fixture(["--idp"])
 COLLECTIONS = "/.pages/collections"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with running_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture
@@ -40,21 +31,12 @@ def new_page(chromium: Browser) -> Iterator[Callable[[Window], Page]]:
         yield in_window
 
 
-@pytest.fixture(scope="module")
-def axe() -> str:
-    install_packages(PAGE_CHECKS)
-    return (PAGE_CHECKS / "node_modules/axe-core/axe.min.js").read_text()
-
-
 @pytest.fixture
 def person(provider: ServerProcess) -> Account:
     """Somebody for whom applications have kept things already."""
     person = create_account(provider)
-    sent = json.dumps({"username": person.name, "password": PASSWORD})
-    headers = {"Content-Type": "application/json"}
-    answer = provider.request("POST", "/idp/credentials", sent, headers)
     root = f"/{person.name}/"
-    with Client(provider, token=json.loads(answer.text)["access_token"]) as client:
+    with person.owner() as client:
         for path, turtle in (
             ("Contacts/index.ttl", documents.ADDRESS_BOOK),
             ("Contacts/people.ttl", documents.PEOPLE),
