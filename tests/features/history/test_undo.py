@@ -129,6 +129,18 @@ async def undo(server: Server, browser: Browser) -> str:
     return (await browser.send(page, "/.pages/undo/changes")).text
 
 
+async def test_what_somebody_has_changed_since_is_left_and_said(server: Server) -> None:
+    """A document that was there before, and one that was not."""
+    for name in ("a", "new"):
+        await put(server.bob, name, "by Bob")
+        await put(server.alice, name, "mended by Alice")
+    await put(server.bob, "b", "bad")
+    browser = await sign_in_by_token(server, server.alice)
+    assert "could not be undone" in await undo(server, browser)
+    found = await contents(server)
+    assert [found[name] for name in ("a", "new", "b")] == ["mended by Alice"] * 2 + ["good"]
+
+
 async def test_a_document_with_rules_that_was_changed_and_deleted(
     server: Server, clock: FakeClock
 ) -> None:

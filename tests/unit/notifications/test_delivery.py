@@ -70,6 +70,12 @@ def test_the_rate_is_kept_and_the_last_change_is_sent_in_time(
     assert out[0] == (gaps_ms[0], out[0][1])
 
 
+def test_what_comes_when_the_interval_is_over_is_sent_at_once() -> None:
+    pace = Throttle(10)
+    assert pace.offer(NOTICE, now_ms=0) is NOTICE
+    assert pace.offer(NOTICE, now_ms=10) is NOTICE
+
+
 @pytest.mark.parametrize("rate_ms", [None, 0])
 def test_without_a_rate_nothing_waits(rate_ms: int | None) -> None:
     assert sent([0, 0, 1, 0], rate_ms) == [(0, 0), (0, 1), (1, 2), (1, 3)]

@@ -13,6 +13,7 @@ from podstead.outbound.errors import (
     CircuitOpen,
     Congested,
     FetchFailed,
+    Refusal,
     Refused,
     ServerFailed,
     TooLarge,
@@ -20,7 +21,8 @@ from podstead.outbound.errors import (
     Unreachable,
     WrongType,
 )
-from podstead.outbound.foreign_documents import FetchedDocument, OutboundLimits
+from podstead.outbound.fetch import Outcomes
+from podstead.outbound.foreign_documents import FetchedDocument, OutboundLimits, Purpose
 from tests.support.peer import (
     HASTY,
     PATIENT,
@@ -258,6 +260,7 @@ async def test_a_slow_host_opens_its_circuit(deployment: Deployment, peer: Peer)
     "reply",
     [
         answer("404 Not Found"),
+        answer("499 The Last That Blames the Client"),
         answer(content_type="text/html"),
         answer(body=b"x" * 5000),
         redirect("http://10.0.0.1/"),
@@ -290,3 +293,26 @@ async def test_any_response_of_a_host_resets_its_failures(
         with suppress(BadStatus, WrongType):
             await fetcher.fetch(peer.url(f"/{index}"), PATIENT)
     assert [request.path for request in peer.requests] == [f"/{index}" for index in range(9)]
+
+
+# What is counted
+
+
+@pytest.mark.parametrize(
+    ("failure", "outcome"),
+    [
+        (None, "succeeded"),
+        (Refused(Refusal.OWN_ORIGIN), "refused"),
+        (CircuitOpen(1), "not sent"),
+        (Congested(), "not sent"),
+        (TooSlow(), "failed"),
+        (asyncio.CancelledError(), "failed"),
+    ],
+    ids=repr,
+)
+def test_requests_are_counted_by_what_became_of_them(
+    failure: BaseException | None, outcome: str
+) -> None:
+    outcomes = Outcomes()
+    outcomes.note(Purpose.WEB_ID, failure)
+    assert outcomes.counts() == {(Purpose.WEB_ID, outcome): 1}
