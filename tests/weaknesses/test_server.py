@@ -241,7 +241,7 @@ def test_w_29_access_rules_are_guarded_themselves(alice: Person) -> None:
 
 def test_w_29_no_spelling_climbs_out_of_a_public_container(alice: Person) -> None:
     server = alice.account.provider
-    with alice.owner() as owner:
+    with alice.account.owner() as owner:
         assert owner.put(f"{private(alice.account)}secret", "secret").status == 201
     inside = f"/{alice.account.name}/public/"
     with Wire(server) as wire:
@@ -297,7 +297,7 @@ def test_w_29_groups_count(alice: Person) -> None:
         f"acl:agent <{alice.account.web_id}>; acl:mode acl:Read, acl:Write, acl:Control",
         f"acl:agentGroup <{base}{group}#g>; acl:mode acl:Read",
     )
-    with alice.owner() as owner:
+    with alice.account.owner() as owner:
         _put(owner, path, "text", "text/plain")
         _put(owner, f"{path}.acl", rules, "text/turtle")
         assert server.get(path, token).status == 403
