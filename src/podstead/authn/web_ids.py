@@ -451,8 +451,7 @@ class WebIdIssuers:
 
 
 def _issuers_of(graph: Graph, web_id: str) -> frozenset[str]:
-    named = graph.objects(Iri(web_id), Iri(SOLID_OIDC_ISSUER))
-    issuers = frozenset(term.value for term in named if isinstance(term, Iri))
+    issuers = frozenset(graph.iris(Iri(web_id), Iri(SOLID_OIDC_ISSUER)))
     if len(issuers) > MAX_NAMED_PROVIDERS:
         raise UnusableDocument
     return issuers

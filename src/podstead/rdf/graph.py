@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
@@ -192,6 +193,16 @@ class Graph:
     def objects(self, subject: Subject, predicate: Iri) -> Sequence[Object]:
         """The objects of a subject's predicate, in insertion order."""
         return self.about(subject).get(predicate, ())
+
+    def iris(self, subject: Subject, *predicates: Iri) -> list[str]:
+        """The objects of statements with a subject and one of the predicates that are IRIs."""
+        objects = chain.from_iterable(self.objects(subject, each) for each in predicates)
+        return [each.value for each in objects if isinstance(each, Iri)]
+
+    def literals(self, subject: Subject, *predicates: Iri) -> list[str]:
+        """The values of those that are literals."""
+        objects = chain.from_iterable(self.objects(subject, each) for each in predicates)
+        return [each.value for each in objects if isinstance(each, Literal)]
 
     def about(self, subject: Subject) -> Description:
         """All statements about a subject; empty if there are none."""

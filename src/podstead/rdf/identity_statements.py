@@ -209,20 +209,11 @@ class ProfileDetails:
 def read_details(graph: Graph, web_id: str) -> ProfileDetails:
     """The details that a document states about a WebID."""
     about = Iri(web_id)
-
-    def texts(*predicates: Iri) -> list[str]:
-        objects = (each for one in predicates for each in graph.objects(about, one))
-        return [each.value for each in objects if isinstance(each, Literal) and each.value]
-
-    def iris(*predicates: Iri) -> list[str]:
-        objects = (each for one in predicates for each in graph.objects(about, one))
-        return [each.value for each in objects if isinstance(each, Iri)]
-
     return ProfileDetails(
-        name=next(iter(texts(*_NAMES)), ""),
-        picture=next(iter(iris(*_PICTURES)), ""),
-        note=next(iter(texts(_NOTE)), ""),
-        links=tuple(dict.fromkeys(sorted(iris(*_LINKS)))),
+        name=next(filter(None, graph.literals(about, *_NAMES)), ""),
+        picture=next(iter(graph.iris(about, *_PICTURES)), ""),
+        note=next(filter(None, graph.literals(about, _NOTE)), ""),
+        links=tuple(dict.fromkeys(sorted(graph.iris(about, *_LINKS)))),
     )
 
 

@@ -293,11 +293,7 @@ def members_of_groups(graph: Graph) -> Members:
     """The members of every group of a document, under their canonical names."""
     has_member = Iri(vocab.VCARD_HAS_MEMBER)
     return {
-        group.value: frozenset(
-            agent_name(member.value)
-            for member in graph.objects(group, has_member)
-            if isinstance(member, Iri)
-        )
+        group.value: frozenset(map(agent_name, graph.iris(group, has_member)))
         for group in graph.subjects(has_member)
         if isinstance(group, Iri)
     }

@@ -9,7 +9,7 @@ book only gives names.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,6 +24,7 @@ from podstead.features.personal_data.kinds import CONTACTS, DC, KINDS, KindOfEnt
 from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal, Triple
 from podstead.rdf.identity_statements import ProfileChange
 from podstead.resources.documents import is_rdf
+from podstead.resources.sharing import people
 from podstead.resources.sharing.documents import AgentDocuments, ReadDocument
 
 MAX_DOCUMENTS: Final = 300
@@ -37,15 +38,8 @@ MAX_CARDS: Final = 100
 in its index are listed."""
 
 _TYPE: Final = Iri(vocab.RDF_TYPE)
-_PRIVATE_INDEX: Final = Iri(vocab.SOLID + "privateTypeIndex")
-_INDEXES: Final = (_PRIVATE_INDEX, Iri(vocab.SOLID + "publicTypeIndex"))
 _PREFERENCES: Final = Iri(vocab.PIM + "preferencesFile")
 _REGISTRATION: Final = Iri(vocab.SOLID + "TypeRegistration")
-_FOR_CLASS: Final = Iri(vocab.SOLID + "forClass")
-_INSTANCE: Final = Iri(vocab.SOLID + "instance")
-_INSTANCES_IN: Final = Iri(vocab.SOLID + "instanceContainer")
-_BOOK: Final = Iri(vocab.VCARD + "AddressBook")
-_NAME_INDEX: Final = Iri(vocab.VCARD + "nameEmailIndex")
 _IN_BOOK: Final = Iri(vocab.VCARD + "inAddressBook")
 _NAME: Final = Iri(vocab.VCARD_FN)
 
@@ -208,14 +202,18 @@ class Collections:
             raise Conflict(PersonalDataCodes.NO_INDEX)
         base_url = self.documents.base_url
         folder = ResourcePath(pods[0] + kind.folder)
-        type_, relation, place = next(iter(kind.types)), _INSTANCES_IN, Iri(base_url + folder)
+        type_, relation, place = next(iter(kind.types)), people.INSTANCES_IN, Iri(base_url + folder)
         if kind is CONTACTS:
-            type_, relation, place = _BOOK, _INSTANCE, Iri(f"{base_url}{folder}index.ttl#this")
+            type_, relation, place = (
+                people.ADDRESS_BOOK,
+                people.INSTANCE,
+                Iri(f"{base_url}{folder}index.ttl#this"),
+            )
             names, groups = f"{folder}people.ttl", f"{folder}groups.ttl"
             book: list[Triple] = [
-                (place, _TYPE, _BOOK),
+                (place, _TYPE, people.ADDRESS_BOOK),
                 (place, Iri(DC + "title"), Literal("Contacts")),
-                (place, _NAME_INDEX, Iri(base_url + names)),
+                (place, people.NAME_INDEX, Iri(base_url + names)),
                 (place, Iri(vocab.VCARD + "groupIndex"), Iri(base_url + groups)),
                 (place, Iri(vocab.ACL + "owner"), Iri(person.iri)),
             ]
@@ -233,7 +231,7 @@ class Collections:
         registration = Iri(f"{base_url}{index}#{kind.name}")
         registered: list[Triple] = [
             (registration, _TYPE, _REGISTRATION),
-            (registration, _FOR_CLASS, type_),
+            (registration, people.FOR_CLASS, type_),
             (registration, relation, place),
         ]
         await self._patch(person, index, (), registered)
@@ -279,27 +277,30 @@ class _Search:
     async def run(self) -> FoundEntries:
         for index in await self._type_indexes():
             graph = await self._graph(index)
-            for type_ in (*self._kind.types, *((_BOOK,) if self._kind is CONTACTS else ())):
-                for registration in graph.subjects(_FOR_CLASS, type_):
-                    for place in _iris(graph.objects(registration, _INSTANCE)):
-                        await self._take_instance(place, type_)
-                    for place in _iris(graph.objects(registration, _INSTANCES_IN)):
+            for type_ in (
+                *self._kind.types,
+                *((people.ADDRESS_BOOK,) if self._kind is CONTACTS else ()),
+            ):
+                for place, is_folder in people.registered(graph, type_):
+                    if is_folder:
                         await self._take_container(place)
+                    else:
+                        await self._take_instance(place, type_)
         return self._found
 
     async def books(self) -> Sequence[Book]:
         """The address books, without the contacts in them."""
         for index in await self._type_indexes():
             graph = await self._graph(index)
-            for registration in graph.subjects(_FOR_CLASS, _BOOK):
-                for place in _iris(graph.objects(registration, _INSTANCE)):
+            for place, is_folder in people.registered(graph, people.ADDRESS_BOOK):
+                if not is_folder:
                     await self._names_in(place, await self._graph(place))
         return self._found.books
 
     async def _names_in(self, book: str, graph: Graph) -> list[Graph]:
         """The names that an address book lists."""
         found = []
-        for names in _iris(graph.objects(Iri(book), _NAME_INDEX)):
+        for names in graph.iris(Iri(book), people.NAME_INDEX):
             found.append(await self._graph(names))
             index = self._documents.path_of(names)
             if index is not None and self._is_own(index) and index in self._read:
@@ -313,24 +314,24 @@ class _Search:
         profile = EMPTY_GRAPH
         if self._documents.path_of(web_id.value) is not None:
             profile = await self._graph(web_id.value)
-        preferences = _iris(profile.objects(web_id, _PREFERENCES))
+        preferences = profile.iris(web_id, _PREFERENCES)
         stated = [profile, *[await self._graph(each) for each in preferences]]
         named = [
             (index, each)
-            for index in _INDEXES
+            for index in people.TYPE_INDEXES
             for graph in stated
-            for each in _iris(graph.objects(web_id, index))
+            for each in graph.iris(web_id, index)
         ]
         if not named:
             base_url = self._documents.base_url
             named = [
                 (index, f"{base_url}{pod}settings/{name}TypeIndex.ttl")
                 for pod in self._pods
-                for index, name in zip(_INDEXES, ("private", "public"), strict=True)
+                for index, name in zip(people.TYPE_INDEXES, ("private", "public"), strict=True)
             ]
         for index, each in named:
             path = self._documents.path_of(each)
-            if index == _PRIVATE_INDEX and path is not None and self._is_own(path):
+            if index == people.PRIVATE_INDEX and path is not None and self._is_own(path):
                 self._found.private_index = self._found.private_index or path
         return list(dict.fromkeys(each for _, each in named))
 
@@ -342,7 +343,7 @@ class _Search:
         path = self._documents.path_of(place)
         if path is None:
             return
-        if type_ != _BOOK:
+        if type_ != people.ADDRESS_BOOK:
             self._take(graph, path)
             if self._is_own(path) and path not in self._found.documents and path in self._read:
                 self._found.documents.append(path)
@@ -423,7 +424,3 @@ class _Search:
             self._found.unreadable.add(path)
         self._statements += len(graph)
         return graph
-
-
-def _iris(terms: Iterable[object]) -> list[str]:
-    return [each.value for each in terms if isinstance(each, Iri)]

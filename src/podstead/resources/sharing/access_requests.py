@@ -277,10 +277,8 @@ class AccessRequests:
         if owner is None:
             raise NoInbox
         profile = await self.documents.graph(agent, owner)
-        for term in profile.objects(Iri(owner), Iri(vocab.LDP_INBOX)):
-            inbox = (
-                local_path(term.value, self.documents.base_url) if isinstance(term, Iri) else None
-            )
+        for iri in profile.iris(Iri(owner), Iri(vocab.LDP_INBOX)):
+            inbox = local_path(iri, self.documents.base_url)
             if inbox is not None and is_container(inbox) and inbox.startswith(storage):
                 return inbox
         raise NoInbox

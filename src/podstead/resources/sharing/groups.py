@@ -65,11 +65,9 @@ class OwnGroups:
         for subject in sorted(graph.subjects(_TYPE, _GROUP), key=str):
             # Rules about a group of another address are about whatever is there.
             if isinstance(subject, Iri) and self.documents.path_of(subject.value) == path:
-                members = {
-                    each.value for each in graph.objects(subject, _MEMBER) if isinstance(each, Iri)
-                }
+                members = tuple(sorted(set(graph.iris(subject, _MEMBER))))
                 name = stated_name(graph, subject) or path.rpartition("/")[2]
-                return OwnGroup(subject.value, path, name, tuple(sorted(members)), read.etag)
+                return OwnGroup(subject.value, path, name, members, read.etag)
         raise NotFound
 
     async def create(

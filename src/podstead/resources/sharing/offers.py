@@ -154,8 +154,7 @@ def _offer(graph: Graph, subject: Subject, about: Object, actor: str | None) -> 
         return None
     resource = _iri(graph, about, vocab.ACL_ACCESS_TO)
     url = None if resource is None else canonical_url(resource)
-    stated = graph.objects(about, Iri(vocab.ACL_MODE))
-    modes = modes_of(term.value for term in stated if isinstance(term, Iri))
+    modes = modes_of(graph.iris(about, Iri(vocab.ACL_MODE)))
     if url is None or not modes or _iri(graph, about, vocab.ACL_AGENT) != actor:
         return None
     return Offer(
@@ -176,10 +175,7 @@ def _iri(graph: Graph, subject: Subject, predicate: str) -> str | None:
 
 
 def _text(graph: Graph, subject: Subject, predicate: str) -> str:
-    for term in graph.objects(subject, Iri(predicate)):
-        if isinstance(term, Literal):
-            return term.value
-    return ""
+    return next(iter(graph.literals(subject, Iri(predicate))), "")
 
 
 logger = logging.getLogger("podstead.resources.sharing")
@@ -318,5 +314,4 @@ def _prefix(person: str) -> str:
 
 def _inboxes(graph: Graph, name: str) -> tuple[str, ...]:
     """The inboxes that the document of a WebID states; the URLs are checked when they are used."""
-    found = graph.objects(Iri(name), Iri(vocab.LDP_INBOX))
-    return tuple(sorted(each.value for each in found if isinstance(each, Iri)))
+    return tuple(sorted(graph.iris(Iri(name), Iri(vocab.LDP_INBOX))))

@@ -14,7 +14,7 @@ service that answers GET, on this server only; whatever cannot be read or unders
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -24,7 +24,7 @@ from podstead.core import vocab
 from podstead.core.errors import BadRequest, NotFound, RateLimited
 from podstead.core.identity import Identity
 from podstead.core.request_context import limit_key
-from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal, Object, Subject
+from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal, Object
 from podstead.resources.sharing.documents import AgentDocuments
 from podstead.storage.record_store import RecordStore
 from podstead.wac.acl import NOSTR_DID, agent_name
@@ -141,14 +141,15 @@ _MAX_DOCUMENTS: Final = 80
 """How many documents are read for one list."""
 _MAX_NAME_CHARS: Final = 100
 
-_INDEXES: Final = (Iri(vocab.SOLID + "privateTypeIndex"), Iri(vocab.SOLID + "publicTypeIndex"))
-_FOR_CLASS: Final = Iri(vocab.SOLID + "forClass")
-_INSTANCE: Final = Iri(vocab.SOLID + "instance")
-_INSTANCES_IN: Final = Iri(vocab.SOLID + "instanceContainer")
-_ADDRESS_BOOK: Final = Iri(vocab.VCARD + "AddressBook")
+PRIVATE_INDEX: Final = Iri(vocab.SOLID + "privateTypeIndex")
+TYPE_INDEXES: Final = (PRIVATE_INDEX, Iri(vocab.SOLID + "publicTypeIndex"))
+FOR_CLASS: Final = Iri(vocab.SOLID + "forClass")
+INSTANCE: Final = Iri(vocab.SOLID + "instance")
+INSTANCES_IN: Final = Iri(vocab.SOLID + "instanceContainer")
+ADDRESS_BOOK: Final = Iri(vocab.VCARD + "AddressBook")
+NAME_INDEX: Final = Iri(vocab.VCARD + "nameEmailIndex")
 _INDIVIDUAL: Final = Iri(vocab.VCARD + "Individual")
 _KNOWS: Final = Iri(vocab.FOAF_KNOWS)
-_NAME_INDEX: Final = Iri(vocab.VCARD + "nameEmailIndex")
 _NAME: Final = Iri(vocab.VCARD + "fn")
 _URLS: Final = (Iri(vocab.VCARD + "url"), Iri(vocab.VCARD + "hasURL"))
 _VALUE: Final = Iri(vocab.VCARD + "value")
@@ -178,18 +179,18 @@ class Contacts:
         reading = _ContactReader(self.documents, person)
         profile = await reading.document(person.iri)
         found: dict[str, Contact] = {}
-        for index in _objects(profile, Iri(person.iri), _INDEXES):
-            graph = await reading.document(index.value)
+        for index in profile.iris(Iri(person.iri), *TYPE_INDEXES):
+            graph = await reading.document(index)
             for card in await reading.cards(graph):
                 contact = await reading.contact(card)
                 if contact is not None:
                     found.setdefault(contact.iri, contact)
                 if len(found) == MAX_CONTACTS:
                     break
-        for known in _objects(profile, Iri(person.iri), (_KNOWS,))[:MAX_CONTACTS]:
+        for known in profile.iris(Iri(person.iri), _KNOWS)[:MAX_CONTACTS]:
             with suppress(UnusableIri):
-                iri = agent_iri(known.value)
-                found.setdefault(iri, Contact(stated_name(profile, known), iri))
+                iri = agent_iri(known)
+                found.setdefault(iri, Contact(stated_name(profile, Iri(known)), iri))
         return tuple(found.values())[:MAX_CONTACTS]
 
 
@@ -213,28 +214,24 @@ class _ContactReader:
     async def cards(self, index: Graph) -> list[Iri]:
         """The vCards that a type index leads to."""
         cards: list[Iri] = []
-        for registration in index.subjects(_FOR_CLASS, _ADDRESS_BOOK):
-            for book in _objects(index, registration, [_INSTANCE]):
-                graph = await self.document(book.value)
-                for names in _objects(graph, book, [_NAME_INDEX]):
-                    named = await self.document(names.value)
-                    cards += [each for each in named.subjects(_NAME) if isinstance(each, Iri)]
-        for registration in index.subjects(_FOR_CLASS, _INDIVIDUAL):
-            cards += _objects(index, registration, [_INSTANCE])
-            for container in _objects(index, registration, [_INSTANCES_IN]):
-                cards += await self._cards_in(container)
+        for book, is_folder in registered(index, ADDRESS_BOOK):
+            if not is_folder:
+                graph = await self.document(book)
+                for names in graph.iris(Iri(book), NAME_INDEX):
+                    cards += _named(await self.document(names))
+        for place, is_folder in registered(index, _INDIVIDUAL):
+            cards += await self._cards_in(place) if is_folder else [Iri(place)]
         return list(dict.fromkeys(cards))[:_MAX_DOCUMENTS]
 
-    async def _cards_in(self, container: Iri) -> list[Iri]:
-        """The vCards in the documents of a container."""
-        if not container.value.endswith("/"):
+    async def _cards_in(self, container: str) -> list[Iri]:
+        """The contacts in the documents of a container."""
+        if not container.endswith("/"):
             return []
-        listing = await self.document(container.value)
+        listing = await self.document(container)
         cards: list[Iri] = []
-        for member in _objects(listing, container, [_CONTAINS])[:_MAX_DOCUMENTS]:
-            if not member.value.endswith("/"):
-                graph = await self.document(member.value)
-                cards += [each for each in graph.subjects(_NAME) if isinstance(each, Iri)]
+        for member in listing.iris(Iri(container), _CONTAINS)[:_MAX_DOCUMENTS]:
+            if not member.endswith("/"):
+                cards += _named(await self.document(member))
         return cards
 
     async def contact(self, card: Iri) -> Contact | None:
@@ -266,13 +263,15 @@ def _values(graph: Graph, term: Object) -> list[str]:
     return inner or ([term.value] if isinstance(term, Iri) else [])
 
 
-def _objects(graph: Graph, subject: Subject, predicates: Iterable[Iri]) -> list[Iri]:
-    return [
-        term
-        for predicate in predicates
-        for term in graph.objects(subject, predicate)
-        if isinstance(term, Iri)
-    ]
+def registered(index: Graph, class_: Iri) -> Iterator[tuple[str, bool]]:
+    """What a type index registers for a class, and whether it is a container of such things."""
+    for registration in index.subjects(FOR_CLASS, class_):
+        yield from ((each, False) for each in index.iris(registration, INSTANCE))
+        yield from ((each, True) for each in index.iris(registration, INSTANCES_IN))
+
+
+def _named(graph: Graph) -> list[Iri]:
+    return [each for each in graph.subjects(_NAME) if isinstance(each, Iri)]
 
 
 _MAX_GROUP_DOCUMENTS: Final = 50
@@ -305,9 +304,7 @@ def stated_name(graph: Graph, group: Iri) -> str:
     """The first of its names in alphabetical order, without characters that do not show as
     themselves; empty without a name."""
     for predicate in _NAMES:
-        stated = (
-            term.value for term in graph.objects(group, predicate) if isinstance(term, Literal)
-        )
+        stated = graph.literals(group, predicate)
         names = sorted(" ".join("".join(filter(str.isprintable, each)).split()) for each in stated)
         for name in names:
             if name:
