@@ -17,16 +17,11 @@ from hypothesis import strategies as st
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, N3, N_TRIPLES, RDF_TYPES, RDF_XML, TRIG, TURTLE
-from podstead.rdf.codecs import (
-    Document,
-    NotExpressible,
-    RdfLimits,
-    parse,
-    repair_missing_final_dot,
-    serialize,
-)
+from podstead.rdf.codecs import Document, parse, repair_missing_final_dot, serialize
+from podstead.rdf.errors import NotExpressible
 from podstead.rdf.identity_statements import identity_statements
 from podstead.rdf.lexing import without_directions
+from podstead.rdf.limits import RdfLimits
 from tests.support import json_ld_suite
 from tests.support.rdf_oracle import BASE
 

@@ -22,7 +22,8 @@ from podstead.core.media_types import (
     TURTLE,
 )
 from podstead.core.vocab import RDF_NIL, RDF_TYPE, XSD
-from podstead.rdf.codecs import Document, NotExpressible, parse, serialize
+from podstead.rdf.codecs import Document, parse, serialize
+from podstead.rdf.errors import NotExpressible
 from podstead.rdf.graph import BlankNode, Dataset, Graph, Iri, Literal, Object, Subject
 from tests.support.rdf_oracle import BASE, assert_same, assert_same_dataset, read
 from tests.support.rdf_strategies import (

@@ -17,7 +17,9 @@ from typing import Self
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, N_QUADS, RDF_TYPES, TURTLE
-from podstead.rdf.codecs import NotExpressible, RdfLimits, parse, serialize
+from podstead.rdf.codecs import parse, serialize
+from podstead.rdf.errors import NotExpressible
+from podstead.rdf.limits import RdfLimits
 from tests.support.processes import becomes_readable
 from tests.support.server import DEADLINE_S
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
+from typing import Final
 
 import msgspec
 import pyoxigraph
@@ -26,9 +27,7 @@ from podstead.rdf.codes import RdfCodes
 from podstead.rdf.errors import (
     MalformedRdf,
     NotExpressible,
-    RdfTooComplex,
     RdfTooLarge,
-    UnknownContext,
     UnsupportedCharset,
     UnsupportedRdfType,
 )
@@ -46,25 +45,7 @@ from podstead.rdf.limits import (
 )
 from podstead.rdf.turtle_writer import is_plain_prefix, namespace_of
 
-__all__ = [
-    "Document",
-    "MalformedRdf",
-    "NotExpressible",
-    "RdfLimits",
-    "RdfTooComplex",
-    "RdfTooLarge",
-    "UnknownContext",
-    "UnsupportedCharset",
-    "UnsupportedRdfType",
-    "parse",
-    "parse_blocks",
-    "read_lines",
-    "repair_missing_final_dot",
-    "serialize",
-    "written_in_lines",
-]
-
-_FORMATS: Mapping[str, RdfFormat] = MappingProxyType(
+FORMATS: Final[Mapping[str, RdfFormat]] = MappingProxyType(
     {
         media_types.TURTLE: RdfFormat.TURTLE,
         media_types.JSON_LD: RdfFormat.JSON_LD,
@@ -185,7 +166,7 @@ def _library_read(
     limits: RdfLimits,
     original: Original | None = None,
 ) -> Document:
-    parser = pyoxigraph.parse(content, format=_FORMATS[essence], base_iri=base_iri)
+    parser = pyoxigraph.parse(content, format=FORMATS[essence], base_iri=base_iri)
     try:
         if len(content) >= _EXPANDS_FROM_BYTES and _may_expand(content, essence):
             quads = _read_with_care(parser, limits)
@@ -235,7 +216,7 @@ def _read_with_care(parser: Iterator[Quad], limits: RdfLimits) -> list[Quad]:
 
 
 def _format(essence: str) -> RdfFormat:
-    format_ = _FORMATS.get(essence)
+    format_ = FORMATS.get(essence)
     if format_ is None:
         raise UnsupportedRdfType(essence)
     return format_

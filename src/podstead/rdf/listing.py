@@ -12,7 +12,8 @@ from typing import Final, Protocol
 
 from podstead.core import media_types, vocab
 from podstead.core.errors import Conflict
-from podstead.rdf.codecs import Document, UnsupportedRdfType, serialize
+from podstead.rdf.codecs import Document, serialize
+from podstead.rdf.errors import UnsupportedRdfType
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph, Iri, Literal, Object, Triple
 from podstead.rdf.jsonld_contexts import Json, encode_json
 from podstead.rdf.jsonld_writer import compose

@@ -14,11 +14,11 @@ from typing import Any, Final, Protocol
 
 import msgspec
 import pyoxigraph
-from pyoxigraph import BlankNode, DefaultGraph, Quad, QueryResultsFormat, RdfFormat, Store
+from pyoxigraph import BlankNode, DefaultGraph, Quad, QueryResultsFormat, Store
 from pyoxigraph import NamedNode as Iri
 
-from podstead.core import media_types
 from podstead.core.errors import BadRequest, Unprocessable
+from podstead.rdf.codecs import FORMATS
 from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.graph import Graph, Subject, Triple
 from podstead.rdf.lexing import Lexer, Token, TokenKind, line_of
@@ -37,20 +37,9 @@ _RESULTS: Final = MappingProxyType(
         "text/tab-separated-values": QueryResultsFormat.TSV,
     }
 )
-_GRAPHS: Final = MappingProxyType(
-    {
-        media_types.TURTLE: RdfFormat.TURTLE,
-        media_types.JSON_LD: RdfFormat.JSON_LD,
-        media_types.N_TRIPLES: RdfFormat.N_TRIPLES,
-        media_types.N_QUADS: RdfFormat.N_QUADS,
-        media_types.TRIG: RdfFormat.TRIG,
-        media_types.N3: RdfFormat.N3,
-        media_types.RDF_XML: RdfFormat.RDF_XML,
-    }
-)
 RESULT_TYPES: Final = tuple(_RESULTS)
 """The media types of the results of SELECT and ASK."""
-GRAPH_TYPES: Final = tuple(_GRAPHS)
+GRAPH_TYPES: Final = tuple(FORMATS)
 """The media types of the results of CONSTRUCT and DESCRIBE."""
 
 _OPENING: Final = frozenset("{([")
@@ -252,7 +241,7 @@ class QueryStore:
             raise _malformed(error) from error
         try:
             if isinstance(result, pyoxigraph.QueryTriples):
-                result.serialize(output, _GRAPHS[media_type])  # type: ignore[arg-type]
+                result.serialize(output, FORMATS[media_type])  # type: ignore[arg-type]
             else:
                 result.serialize(output, _RESULTS[media_type])  # type: ignore[arg-type]
         except (ValueError, OSError) as error:  # also of SERVICE, had it not been refused

@@ -19,21 +19,18 @@ from podstead.core.media_types import (
     TRIG,
     TURTLE,
 )
-from podstead.rdf.codecs import (
-    Document,
+from podstead.rdf.codecs import Document, parse, repair_missing_final_dot, serialize
+from podstead.rdf.errors import (
     MalformedRdf,
     NotExpressible,
-    RdfLimits,
     RdfTooComplex,
     RdfTooLarge,
     UnknownContext,
     UnsupportedCharset,
     UnsupportedRdfType,
-    parse,
-    repair_missing_final_dot,
-    serialize,
 )
 from podstead.rdf.graph import EMPTY_GRAPH, BlankNode, Dataset, Graph, Iri, Literal
+from podstead.rdf.limits import RdfLimits
 from tests.support.rdf_oracle import BASE, assert_same, assert_same_dataset, read, read_dataset
 
 TURTLE_EXAMPLES = sorted((Path(__file__).parents[2] / "vectors/rdf/turtle").glob("*.ttl"))

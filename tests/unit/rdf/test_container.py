@@ -9,7 +9,8 @@ import pytest
 from podstead.core.identifiers import encode_segment
 from podstead.core.media_types import JSON_LD, RDF_TYPES, RDF_XML, TURTLE
 from podstead.core.vocab import LDP, STAT
-from podstead.rdf.codecs import NotExpressible, UnsupportedRdfType, parse
+from podstead.rdf.codecs import parse
+from podstead.rdf.errors import NotExpressible, UnsupportedRdfType
 from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal
 from podstead.rdf.listing import (
     LISTING_TYPES,

@@ -9,18 +9,12 @@ from collections.abc import Mapping
 import pytest
 
 from podstead.core.media_types import JSON_LD
-from podstead.rdf.codecs import (
-    MalformedRdf,
-    RdfLimits,
-    RdfTooComplex,
-    RdfTooLarge,
-    UnknownContext,
-    parse,
-)
+from podstead.rdf.codecs import parse
+from podstead.rdf.errors import MalformedRdf, RdfTooComplex, RdfTooLarge, UnknownContext
 from podstead.rdf.graph import Graph, Iri, Literal
 from podstead.rdf.jsonld_contexts import Context, read_context
 from podstead.rdf.jsonld_reader import prepare_json_ld
-from podstead.rdf.limits import DEFAULT_LIMITS
+from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
 from tests.support.rdf_oracle import BASE, assert_same_dataset
 
 URL = "https://contexts.example/one"

@@ -12,7 +12,8 @@ from pyoxigraph import CanonicalizationAlgorithm, RdfFormat
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.media_types import JSON_LD, N_QUADS, TRIG, TURTLE
 from podstead.rdf import jsonld_rewriter
-from podstead.rdf.codecs import MalformedRdf, UnknownContext, parse, serialize
+from podstead.rdf.codecs import parse, serialize
+from podstead.rdf.errors import MalformedRdf, UnknownContext
 from podstead.rdf.graph import Dataset, Graph, Iri, Literal
 from tests.support.json_ld_suite import Case, SuiteContexts, cases, exceptions
 from tests.support.rdf_oracle import BASE, assert_same, assert_same_dataset, read

@@ -19,7 +19,8 @@ from podstead.core.media_types import (
     TRIG,
     TURTLE,
 )
-from podstead.rdf.codecs import Document, MalformedRdf, parse, serialize
+from podstead.rdf.codecs import Document, parse, serialize
+from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.graph import Dataset, Graph, Iri, Literal
 from podstead.rdf.listing import listing
 from podstead.rdf.n3_patch import parse_n3_patch

@@ -16,7 +16,8 @@ from podstead.core.date_times import read_time, write_time
 from podstead.core.media_types import TURTLE
 from podstead.core.strict_json import parse_object
 from podstead.core.vocab import AS, AS_OBJECT, AS_PUBLISHED, AS_TARGET, NOTIFY_STATE, RDF_TYPE
-from podstead.rdf.codecs import MalformedRdf, parse
+from podstead.rdf.codecs import parse
+from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.graph import Graph, Iri, Subject
 
 UNKNOWN_ACTIVITY: Final = "Activity"
