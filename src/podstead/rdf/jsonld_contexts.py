@@ -198,23 +198,27 @@ def names_in(value: Json) -> Iterator[str]:
             pending.extend(current)
 
 
-def refers(value: Json) -> bool:
-    """Whether a context contains a reference to another."""
-    pending = [value]
+def parts_of(contexts: Iterable[Json]) -> Iterator[dict[str, Json] | str]:
+    """The objects and the references in contexts and in the scoped contexts in them."""
+    pending = list(contexts)
     while pending:
         current = pending.pop()
-        if isinstance(current, str):  # a string in place of a context is a URL
-            return True
         if isinstance(current, list):
             pending.extend(current)
+        elif isinstance(current, str):  # a string in place of a context is a URL
+            yield current
         elif isinstance(current, dict):
-            pending.append(current.get("@import"))
+            yield current
             pending.extend(
                 definition["@context"]
                 for definition in current.values()
                 if isinstance(definition, dict) and "@context" in definition
             )
-    return False
+
+
+def refers(value: Json) -> bool:
+    """Whether a context contains a reference to another."""
+    return any(isinstance(part, str) or part.get("@import") for part in parts_of([value]))
 
 
 def _is_type_map(definition: dict[str, Json]) -> bool:

@@ -12,6 +12,7 @@ preparation, is passed on as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -27,6 +28,7 @@ from podstead.rdf.jsonld_contexts import (
     decode_json,
     encode_json,
     names_in,
+    parts_of,
     refers,
 )
 from podstead.rdf.limits import DEFINITION_WORK, RdfLimits
@@ -237,18 +239,11 @@ def longest_name(contexts: Iterable[Json]) -> int:
 
 def _meanings(contexts: Iterable[Json]) -> Iterator[tuple[str, str]]:
     """The terms and keywords of contexts and of scoped ones, with what they mean."""
-    pending = list(contexts)
-    while pending:
-        current = pending.pop()
-        if isinstance(current, list):
-            pending.extend(current)
-        elif isinstance(current, dict):
-            for term, definition in current.items():
-                meant = definition.get("@id") if isinstance(definition, dict) else definition
-                if isinstance(meant, str):
-                    yield term, meant
-                if isinstance(definition, dict) and "@context" in definition:
-                    pending.append(definition["@context"])
+    for part in parts_of(contexts):
+        for term, definition in part.items() if isinstance(part, dict) else ():
+            meant = definition.get("@id") if isinstance(definition, dict) else definition
+            if isinstance(meant, str):
+                yield term, meant
 
 
 def _measure(term: str, meanings: Mapping[str, set[str]], lengths: dict[str, int]) -> None:
@@ -274,20 +269,7 @@ def _measure(term: str, meanings: Mapping[str, set[str]], lengths: dict[str, int
 
 def _count_definitions(context: Json) -> int:
     """The number of definitions in a context, including those of its scoped contexts."""
-    count = 0
-    pending = [context]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, list):
-            pending.extend(current)
-        elif isinstance(current, dict):
-            count += len(current)
-            pending.extend(
-                definition["@context"]
-                for definition in current.values()
-                if isinstance(definition, dict) and "@context" in definition
-            )
-    return count
+    return sum(len(part) for part in parts_of([context]) if isinstance(part, dict))
 
 
 _CONTEXT_KEY: Final = encode_json("@context")
@@ -450,7 +432,7 @@ def _context_holders(
 
 def _unfold_type_maps(document: Json, reachable: ReachableContexts) -> None:
     """Turn ``"term": {"Type": node}`` into ``"term": [{"@type": "Type", …node}]`` everywhere."""
-    for holder in _objects(document):
+    for holder in objects_of(document):
         for term in reachable.type_map_terms.intersection(holder):
             value = holder[term]
             if isinstance(value, dict):
@@ -467,7 +449,7 @@ def _check_graphs(document: Json, reachable: ReachableContexts) -> None:
 
     The parser would abort the whole process, so there would be no exception to catch.
     """
-    for holder in _objects(document):
+    for holder in objects_of(document):
         for term in reachable.graph_terms.keys() & holder.keys():
             kinds = reachable.graph_terms[term]
             is_map = "@index" in kinds or "@id" in kinds
@@ -497,8 +479,10 @@ def _typed(type_: str, node: Json) -> Json:
     return {**node, "@type": types}
 
 
-def _objects(document: Json) -> Iterator[dict[str, Json]]:
-    """Every object of a document outside its contexts and literals, outer before inner."""
+def objects_of(
+    document: Json, *, skipped: AbstractSet[str] = NOT_NODES
+) -> Iterator[dict[str, Json]]:
+    """The objects in a document, except those under the ``skipped`` keys."""
     pending = [document]
     while pending:
         current = pending.pop()
@@ -506,4 +490,4 @@ def _objects(document: Json) -> Iterator[dict[str, Json]]:
             pending.extend(current)
         elif isinstance(current, dict):
             yield current
-            pending.extend(value for key, value in current.items() if key not in NOT_NODES)
+            pending.extend(value for key, value in current.items() if key not in skipped)

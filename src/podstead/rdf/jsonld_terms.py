@@ -17,7 +17,7 @@ from podstead.rdf.jsonld_contexts import (
     decode_json,
     names_in,
 )
-from podstead.rdf.jsonld_reader import check_definitions
+from podstead.rdf.jsonld_reader import check_definitions, objects_of
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.turtle_writer import RelativeReferences
 
@@ -35,6 +35,7 @@ Meanings = Callable[[list[Json], Sequence[str]], Mapping[str, str]]
 The name "" denotes the active base IRI. Raises MalformedRdf.
 """
 
+_CONTEXT = frozenset({"@context"})
 KEYWORDS = ("@id", "@type", "@value", "@language", "@direction", "@list", "@graph", "@none")
 
 # These decide the IRI of a term; any others could only make the parser reject the document.
@@ -394,7 +395,7 @@ class Style:
         top = document[graph_key] if self.has_graph_at_top else document
         id_keys = {self.table.keyword("@id"), "@id"}
         root_names = set(_ids(top if isinstance(top, list) else [top], id_keys))
-        self._nested_names = set(_ids(_objects(document), id_keys)) - root_names
+        self._nested_names = set(_ids(objects_of(document, skipped=_CONTEXT), id_keys)) - root_names
         self._texts = set(names_in(document))
         container = base_iri[: base_iri.rfind("/") + 1]
         self._is_absolute = container.encode() in original.content
@@ -449,18 +450,7 @@ def _ids(objects: Iterable[Json], id_keys: Collection[str]) -> Iterator[str]:
 def _array_keys(document: Json) -> set[str]:
     """The keys whose values were always arrays, even if there was only one value."""
     in_array, alone = set[str](), set[str]()
-    for current in _objects(document):
+    for current in objects_of(document, skipped=_CONTEXT):
         for key, value in current.items():
             (in_array if isinstance(value, list) else alone).add(key)
     return in_array - alone
-
-
-def _objects(document: Json) -> Iterator[dict[str, Json]]:
-    pending = [document]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, list):
-            pending.extend(current)
-        elif isinstance(current, dict):
-            yield current
-            pending.extend(value for key, value in current.items() if key != "@context")

@@ -217,17 +217,13 @@ def _replacement(
         changes=(_change(existing.path, ChangeType.UPDATE, agent),),
     )
     # Exactly what the store will hold: the next writer may plan on it before it is committed.
-    after = Metadata(
-        path=existing.path,
-        kind=existing.kind,
+    after = replace(
+        existing,
         version=new_version.version,
         content_type=put.content_type,
         size_bytes=put.body.size_bytes,
         modified_ms=time_after(new_version.at_ms, last_modified_ms(existing)),
-        created_ms=existing.created_ms,
         blob=_blob_of(put.body),
-        members_version=existing.members_version,
-        members_modified_ms=existing.members_modified_ms,
     )
     return Plan(write, Outcome(Result.CHANGED, after, stored_tag(after)))
 

@@ -18,7 +18,7 @@ The bytes of a document are kept if they already mean the same at the new URL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
@@ -39,7 +39,7 @@ from podstead.core.media_types import essence
 from podstead.core.value import Value
 from podstead.rdf.codecs import Document
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.graph import BlankNode, Dataset, Graph, Iri, Literal, Object, Subject, Triple
+from podstead.rdf.graph import BlankNode, Dataset, Graph, Iri, Literal, Object
 from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents
 
 
@@ -100,7 +100,7 @@ async def renamed_document(
     elif adjust is None and names.changes_nothing:
         return Renamed(content, there.dataset)
     wanted = await documents.run(
-        partial(renamed_dataset, before.dataset, names.renamed),
+        partial(_renamed, before.dataset, names.renamed),
         size_bytes=len(before.dataset) * BYTES_OF_A_TRIPLE,
         path=path,
     )
@@ -108,52 +108,24 @@ async def renamed_document(
         wanted = adjust(wanted)
     if wanted == there.dataset:
         return Renamed(content, there.dataset)
-    # Without the style of the original, which could contain the old URLs.
-    written = await documents.write(
-        Document(wanted, _prefixes(before, names)), essence(content_type), path=path
-    )
-    return Renamed(written, wanted)
+    prefixes = {prefix: names.renamed(iri) for prefix, iri in before.prefixes.items()}
+    return Renamed(await _written(documents, wanted, prefixes, content_type, path=path), wanted)
 
 
-def renamed_dataset(dataset: Dataset, renamed: Callable[[str], str]) -> Dataset:
+def _renamed(dataset: Dataset, new: _NewIri) -> Dataset:
     """The dataset with each IRI under its new name."""
-    named = {
-        _subject(name, renamed): Graph(_triples(graph, renamed))
-        for name, graph in dataset.named.items()
-    }
-    return Dataset(Graph(_triples(dataset.default, renamed)), named)
 
+    def new_object(term: Object) -> Object:
+        if isinstance(term, Literal) and term.language is None:
+            datatype = _new(term.datatype, new)
+            return term if datatype == term.datatype else Literal(term.value, datatype=datatype)
+        return _new(term, new)
 
-def _prefixes(document: Document, names: NameMapping) -> dict[str, str]:
-    return {prefix: names.renamed(iri) for prefix, iri in document.prefixes.items()}
+    def renamed(graph: Graph) -> Graph:
+        return Graph((_new(s, new), _new(p, new), new_object(o)) for s, p, o in graph)
 
-
-def _triples(graph: Graph, renamed: Callable[[str], str]) -> Iterator[Triple]:
-    for subject, predicate, object_ in graph:
-        yield (
-            _subject(subject, renamed),
-            _iri(predicate, renamed),
-            _object(object_, renamed),
-        )
-
-
-def _subject(term: Subject, renamed: Callable[[str], str]) -> Subject:
-    return _iri(term, renamed) if isinstance(term, Iri) else term
-
-
-def _object(term: Object, renamed: Callable[[str], str]) -> Object:
-    if isinstance(term, Iri):
-        return _iri(term, renamed)
-    if isinstance(term, Literal) and term.language is None:
-        datatype = renamed(term.datatype.value)
-        if datatype != term.datatype.value:
-            return Literal(term.value, datatype=Iri(datatype))
-    return term
-
-
-def _iri(term: Iri, renamed: Callable[[str], str]) -> Iri:
-    new = renamed(term.value)
-    return term if new == term.value else Iri(new)
+    named = {_new(name, new): renamed(graph) for name, graph in dataset.named.items()}
+    return Dataset(renamed(dataset.default), named)
 
 
 _OF_SUBJECT: Final = frozenset({vocab.ACL_ACCESS_TO, vocab.ACL_DEFAULT})
@@ -209,7 +181,7 @@ async def relocated_rules(
     wanted = _mapped(before.dataset, lambda iri: _in_documents(iri, own), new_object)
     if wanted == there.dataset:
         return None
-    return await _written(documents, wanted, before, content_type, path=acls[1])
+    return await _written(documents, wanted, before.prefixes, content_type, path=acls[1])
 
 
 async def relocated_description(
@@ -239,14 +211,19 @@ async def relocated_description(
     )
     if wanted == there.dataset:
         return None
-    return await _written(documents, wanted, there, content_type, path=at)
+    return await _written(documents, wanted, there.prefixes, content_type, path=at)
 
 
 async def _written(
-    documents: Documents, wanted: Dataset, read: Document, content_type: str, *, path: ResourcePath
+    documents: Documents,
+    wanted: Dataset,
+    prefixes: Mapping[str, str],
+    content_type: str,
+    *,
+    path: ResourcePath,
 ) -> bytes:
     # Without the style of the original, which could contain the old URLs.
-    document = Document(wanted, read.prefixes)
+    document = Document(wanted, prefixes)
     return await documents.write(document, essence(content_type), path=path)
 
 
