@@ -14,7 +14,7 @@ from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.rdf import codecs, tasks
 from podstead.rdf.graph import Graph
 from podstead.rdf.tasks import Task
-from podstead.resources import patching
+from podstead.resources import content
 from podstead.resources.documents import Documents
 from podstead.resources.reading import RenderingCache
 from podstead.storage.records import Metadata
@@ -170,7 +170,7 @@ async def test_a_large_document_is_taken_apart_for_a_patch_beside_other_requests
 
     await server.alice.put(PATH, LARGE, TURTLE)
     monkeypatch.setattr(tasks, "written_in_lines", noting(codecs.written_in_lines))
-    monkeypatch.setattr(patching, "read_lines", noting(codecs.read_lines))
+    monkeypatch.setattr(content, "read_lines", noting(codecs.read_lines))
     monkeypatch.setattr(Graph, "__eq__", noting(Graph.__eq__))
     patch = "INSERT { ?a <#q> 2 } WHERE { ?a <#p> <#2> }"
     kind = {"Content-Type": "application/sparql-update"}

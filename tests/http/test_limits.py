@@ -10,7 +10,7 @@ from podstead.config import Settings
 from podstead.core.identifiers import MAX_TARGET_BYTES
 from podstead.core.media_types import SPARQL_UPDATE
 from podstead.rdf.limits import MAX_TRIPLES
-from podstead.resources.patching import MAX_PATCH_BYTES
+from podstead.resources.content import MAX_PATCH_BYTES
 from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES
 from podstead.wac.acl import MAX_ACL_BYTES
 from tests.support.application import Server, Start

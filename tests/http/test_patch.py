@@ -10,7 +10,7 @@ import rdflib
 
 from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.rdf.tasks import Task
-from podstead.resources import patching
+from podstead.resources import content
 from tests.support.application import BASE, Server
 from tests.support.asgi import Answer, Client
 
@@ -335,7 +335,7 @@ async def test_conditions_that_take_many_steps_are_evaluated_in_another_process(
     assert "2" in (await server.alice.get(path)).text
     assert tasks == []
     await server.alice.put(path, "<#a> <#p> 1.", TURTLE)
-    monkeypatch.setattr(patching, "_STEPS_AT_ONCE", 0)
+    monkeypatch.setattr(content, "_STEPS_AT_ONCE", 0)
     assert (await patch(server.alice, path, body, kind)).status == 204
     assert "2" in (await server.alice.get(path)).text
     assert len(tasks) == 1

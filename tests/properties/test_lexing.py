@@ -19,7 +19,7 @@ from podstead.core.errors import RequestRefused
 from podstead.core.media_types import N3
 from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.lexing import Lexer, TokenKind
-from podstead.rdf.sparql_update import parse_sparql_update
+from podstead.rdf.patch_parsers import parse_sparql_update
 from tests.support.rdf_oracle import BASE
 
 KIB = 1024

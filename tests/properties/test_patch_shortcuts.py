@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import TURTLE
-from podstead.rdf import n3_patch, patching, sparql_update
+from podstead.rdf import patch_parsers, patching
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.graph import Dataset, Graph, Iri, Quad, Triple, as_triple, text_of, texts_of_quads
 from podstead.rdf.limits import RdfLimits
-from podstead.rdf.n3_patch import parse_n3_patch
+from podstead.rdf.patch_parsers import parse_n3_patch, parse_sparql_update
 from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
-from podstead.rdf.sparql_update import parse_sparql_update
 from tests.support.rdf_oracle import BASE
 from tests.support.rdf_strategies import GRAPHS, PREFIXES
 
@@ -194,13 +193,13 @@ N3_TEXTS = [
 @pytest.mark.parametrize("text", N3_TEXTS)
 def test_a_known_n3_patch_is_read_as_with_the_lexer(text: str) -> None:
     content = (SOLID + text).encode()
-    same_without(n3_patch, "_read_unchanged", lambda: parse_n3_patch(content, base_iri=BASE))
+    same_without(patch_parsers, "_read_unchanged", lambda: parse_n3_patch(content, base_iri=BASE))
 
 
 @given(text=TEXTS)
 def test_an_n3_patch_is_read_as_with_the_lexer(text: str) -> None:
     content = (SOLID + "<#p> a solid:InsertDeletePatch " + text).encode()
-    same_without(n3_patch, "_read_unchanged", lambda: parse_n3_patch(content, base_iri=BASE))
+    same_without(patch_parsers, "_read_unchanged", lambda: parse_n3_patch(content, base_iri=BASE))
 
 
 SPARQL_TEXTS = [piece for piece in PIECES if "DATA" in piece] + [
@@ -222,28 +221,28 @@ SPARQL_TEXTS = [piece for piece in PIECES if "DATA" in piece] + [
 @pytest.mark.parametrize("text", SPARQL_TEXTS)
 def test_a_known_update_is_read_as_with_the_lexer(text: str) -> None:
     content = text.encode()
-    same_without(sparql_update, "_read_plain", lambda: parse_sparql_update(content, base_iri=BASE))
+    same_without(patch_parsers, "_read_plain", lambda: parse_sparql_update(content, base_iri=BASE))
 
 
 @given(text=TEXTS)
 def test_an_update_is_read_as_with_the_lexer(text: str) -> None:
     content = text.encode()
-    same_without(sparql_update, "_read_plain", lambda: parse_sparql_update(content, base_iri=BASE))
+    same_without(patch_parsers, "_read_plain", lambda: parse_sparql_update(content, base_iri=BASE))
 
 
 @given(text=st.lists(st.sampled_from(SPARQL_TEXTS), min_size=1, max_size=4).map(" ; ".join))
 def test_several_updates_are_read_as_with_the_lexer(text: str) -> None:
     content = text.encode()
-    same_without(sparql_update, "_read_plain", lambda: parse_sparql_update(content, base_iri=BASE))
+    same_without(patch_parsers, "_read_plain", lambda: parse_sparql_update(content, base_iri=BASE))
 
 
 def test_the_simple_patches_of_clients_take_the_shortcuts() -> None:
     limits = RdfLimits()
     n3 = f"{SOLID}_:p a solid:InsertDeletePatch; solid:inserts {{ <#a> <#b> 'c'. }}."
-    assert n3_patch._read_unchanged(n3, BASE, limits) is not None
+    assert patch_parsers._read_unchanged(n3, BASE, limits) is not None
     update = "PREFIX ex: <urn:x:>\nDELETE DATA { <#a> ex:b '}' . } ;\nINSERT DATA { <#a> ex:b 1 }"
-    assert sparql_update._PLAIN_UPDATE.fullmatch(update) is not None
-    assert sparql_update._read_plain(update, BASE, limits) is not None
+    assert patch_parsers._PLAIN_UPDATE.fullmatch(update) is not None
+    assert patch_parsers._read_plain(update, BASE, limits) is not None
 
 
 def test_a_control_character_in_a_string_of_several_lines_stays() -> None:

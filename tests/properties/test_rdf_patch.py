@@ -18,7 +18,7 @@ from podstead.rdf.codecs import parse, serialize
 from podstead.rdf.errors import MalformedRdf, PatchInapplicable, PatchRefused
 from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Triple
 from podstead.rdf.limits import RdfLimits
-from podstead.rdf.n3_patch import parse_n3_patch
+from podstead.rdf.patch_parsers import parse_n3_patch, parse_sparql_update
 from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
 from podstead.rdf.patterns import (
     Pattern,
@@ -28,7 +28,6 @@ from podstead.rdf.patterns import (
     blank_nodes_in,
     variables_in,
 )
-from podstead.rdf.sparql_update import parse_sparql_update
 from tests.support.patch_model import patched_by_n3, read_n3_patch
 from tests.support.rdf_oracle import BASE, assert_same, read
 

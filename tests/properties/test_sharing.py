@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from podstead.rdf.graph import Graph
 from podstead.rdf.turtle_writer import write_turtle
-from podstead.wac.conditions import ALWAYS, Circumstances, PeriodCondition
+from podstead.wac.acl import ALWAYS, Circumstances, PeriodCondition
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 from podstead.wac.sharing.access import explain

@@ -16,8 +16,7 @@ from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.sharing.access_requests import AccessRequests, PendingRequests
 from podstead.resources.sharing.documents import AgentDocuments
-from podstead.resources.sharing.groups import OwnGroups
-from podstead.resources.sharing.known import KnownPeople
+from podstead.resources.sharing.groups import KnownPeople, OwnGroups
 from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists

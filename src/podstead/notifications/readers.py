@@ -26,7 +26,7 @@ from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import DeletedAcl, Metadata
 from podstead.wac import modes
-from podstead.wac.conditions import earliest
+from podstead.wac.acl import earliest
 from podstead.wac.effective import acl_paths, paths_to_read
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, governed

@@ -24,7 +24,7 @@ from podstead.storage.records import (
     QuotaLevel,
     Record,
 )
-from podstead.wac.conditions import earliest
+from podstead.wac.acl import earliest
 from podstead.wac.gate import Gate, GrantedAccess
 from podstead.wac.modes import Mode, Requirements
 

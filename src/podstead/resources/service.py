@@ -23,16 +23,18 @@ from podstead.resources.content import (
     BodyReceiver,
     ContentValidator,
     NameProposal,
+    Patches,
     check_content_type,
+    check_patch_type,
     check_type_links,
     is_empty_container,
+    patch_content,
     requests_container,
 )
 from podstead.resources.context import ResourceContext
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ListedMembers, Outcome, ResourceRequest, Result
-from podstead.resources.patching import Patches, check_patch_type, patch_content
 from podstead.resources.planning import Plan, plan_delete, plan_put, plan_unchanged
 from podstead.resources.reading import ResourceReader, without_members
 from podstead.resources.target_state import TargetState, check_new_path_length
@@ -43,7 +45,7 @@ from podstead.storage.document_reader import Superseded
 from podstead.storage.quota import fixed_charge
 from podstead.storage.records import Metadata, Put
 from podstead.wac import modes
-from podstead.wac.conditions import earliest
+from podstead.wac.acl import earliest
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import StorageOwners
 

@@ -27,8 +27,8 @@ from enum import Enum
 from msgspec.structs import replace
 
 from podstead.core.value import Value
-from podstead.wac.acl import Authorization
-from podstead.wac.conditions import (
+from podstead.wac.acl import (
+    Authorization,
     Circumstances,
     ClientCondition,
     Condition,

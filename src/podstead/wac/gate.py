@@ -24,8 +24,7 @@ from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.value import Value
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
-from podstead.wac.acl import agent_name, origin_of
-from podstead.wac.conditions import Circumstances, earliest
+from podstead.wac.acl import Circumstances, agent_name, earliest, origin_of
 from podstead.wac.decision import Audience, Requester, Rules, agent_modes, audience_of
 from podstead.wac.effective import EffectiveAcl, EffectiveAcls, paths_to_read
 from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, NoGroups, Readable

@@ -30,8 +30,7 @@ from podstead.rdf.graph import Graph, Iri, RdfParser
 from podstead.storage.document_reader import DocumentReader
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Absent, AtVersion, Metadata, Precondition
-from podstead.wac.acl import agent_name, local_path
-from podstead.wac.conditions import earliest
+from podstead.wac.acl import agent_name, earliest, local_path
 from podstead.wac.effective import CACHE_OVERHEAD_BYTES, MAX_DEPTH, cache_weight, paths_to_read
 
 MAX_GROUP_DOCUMENT_BYTES = 1024 * 1024

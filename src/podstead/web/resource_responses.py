@@ -19,7 +19,7 @@ from podstead.notifications.channel_types import stream_of_resource
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
 from podstead.storage.records import ResourceKind
-from podstead.wac.conditions import SUPPORTED as SUPPORTED_CONDITIONS
+from podstead.wac.acl import SUPPORTED as SUPPORTED_CONDITIONS
 from podstead.wac.modes import Mode
 from podstead.web.asgi import Headers
 from podstead.web.response import (

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemClock
 from podstead.cli.commands import main
-from podstead.rdf.n3_patch import parse_n3_patch
+from podstead.rdf.patch_parsers import parse_n3_patch
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 

@@ -20,7 +20,7 @@ from podstead.app.operator.administration import open_root
 from podstead.app.operator.change_base_url import BaseMoveReport, move_data_root
 from podstead.config import Settings
 from podstead.core.errors import Conflict, RootInUse, RootUnusable
-from podstead.resources.base_moving import BaseMove
+from podstead.resources.pod_renaming import BaseMove
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import lock_root, prepare_root
 from podstead.storage.sqlite import SqliteFacts

@@ -11,7 +11,7 @@ from podstead.app.operator.importing import OpenedPods
 from podstead.core.errors import Conflict, QuotaExceeded
 from podstead.features.importers.files import files_of
 from podstead.features.importers.folders import Unreadable
-from podstead.resources.importing import writer as import_writer
+from podstead.resources.importing import importer as import_writer
 from podstead.resources.renaming import NameMapping
 from tests.support.application import BASE, Server
 from tests.support.importing import Resources, imported

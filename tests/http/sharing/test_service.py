@@ -11,16 +11,17 @@ from podstead.core.errors import AccessDenied, BadRequest, NotAuthenticated, Not
 from podstead.core.identifiers import ResourcePath, acl_of
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.resources.sharing.documents import Edit, Inheritance, RulesChanged, RulesOutOfReach
-from podstead.resources.sharing.preview import Difference, SnapshotSource
 from podstead.resources.sharing.service import (
     Consequence,
+    Difference,
     NeedsConfirmation,
     NothingAbove,
     OwnerLockedOut,
     Preview,
     SharingService,
+    SnapshotSource,
 )
-from podstead.wac.conditions import ALWAYS, PeriodCondition
+from podstead.wac.acl import ALWAYS, PeriodCondition
 from podstead.wac.effective import EffectiveAcls, paths_to_read
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing.access import Cause, Scope

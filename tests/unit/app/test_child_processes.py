@@ -25,9 +25,8 @@ from podstead.rdf.codecs import parse, serialize
 from podstead.rdf.errors import MalformedRdf, PatchInapplicable, PatchTooCostly, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.limits import RdfLimits
-from podstead.rdf.n3_patch import parse_n3_patch
+from podstead.rdf.patch_parsers import parse_n3_patch, parse_sparql_update
 from podstead.rdf.patching import Patch, apply
-from podstead.rdf.sparql_update import parse_sparql_update
 from podstead.rdf.tasks import Conversion, Evaluation
 from podstead.resources.costly_work import WorkTooCostly
 from tests.support.process_memory import children_of_this_process

@@ -10,7 +10,7 @@ from podstead.rdf.codecs import parse
 from podstead.rdf.errors import MalformedRdf, PatchRefused, RdfTooLarge
 from podstead.rdf.graph import BlankNode, Iri, Literal
 from podstead.rdf.limits import RdfLimits
-from podstead.rdf.n3_patch import parse_n3_patch
+from podstead.rdf.patch_parsers import parse_n3_patch
 from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
 from podstead.rdf.patterns import Variable
 from tests.support.rdf_oracle import BASE, assert_same, read

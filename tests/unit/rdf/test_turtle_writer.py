@@ -23,8 +23,7 @@ from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.graph import Dataset, Graph, Iri, Literal
 from podstead.rdf.listing import listing
-from podstead.rdf.n3_patch import parse_n3_patch
-from podstead.rdf.sparql_update import parse_sparql_update
+from podstead.rdf.patch_parsers import parse_n3_patch, parse_sparql_update
 from tests.support.rdf_oracle import BASE, assert_same, read, read_dataset
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -26,8 +26,8 @@ from podstead.resources.activity import (
     PodActivity,
 )
 from podstead.resources.archives import _ZipWriter
-from podstead.resources.importing import crate_reader
-from podstead.resources.importing.crate_reader import Malformed, graph_entities
+from podstead.resources.importing import pod_archive
+from podstead.resources.importing.pod_archive import Malformed, graph_entities
 from podstead.storage.protocol import ChangeSignal
 from podstead.storage.records import (
     Change,
@@ -479,6 +479,6 @@ def test_memory_does_not_grow_with_the_manifest() -> None:
 
 
 def test_one_entity_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crate_reader, "MAX_ENTITY_CHARACTERS", 100_000)
+    monkeypatch.setattr(pod_archive, "MAX_ENTITY_CHARACTERS", 100_000)
     with pytest.raises(Malformed, match="too large"):
         list(graph_entities(io.StringIO('{"@graph": ["' + "x" * 10**6 + '"]}')))

@@ -16,17 +16,15 @@ from podstead.wac.acl import (
     UNMATCHABLE_ORIGIN,
     AclDocument,
     Authorization,
+    ClientCondition,
+    Condition,
+    IssuerCondition,
+    PeriodCondition,
     agent_name,
     check_storable,
     local_path,
     origin_of,
     read_acl,
-)
-from podstead.wac.conditions import (
-    ClientCondition,
-    Condition,
-    IssuerCondition,
-    PeriodCondition,
 )
 from podstead.wac.modes import ALL_MODES, Mode, Modes, wac_allow, with_entailed
 from podstead.wac.sharing.access import Scope, access_list

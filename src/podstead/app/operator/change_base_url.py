@@ -22,7 +22,7 @@ from podstead.features import features
 from podstead.idp.account_creation import move_accounts
 from podstead.idp.audit import AuditEvent
 from podstead.idp.records import ACCOUNTS
-from podstead.resources.base_moving import BaseMove, MovedDocuments
+from podstead.resources.pod_renaming import BaseMove, MovedDocuments
 from podstead.resources.renaming import NameMapping
 from podstead.storage.pods import revocations
 from podstead.storage.record_store import RecordStore

@@ -30,7 +30,7 @@ from podstead.resources.sharing.service import SharingService, SharingState
 from podstead.storage import record_store
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import PodRecord, Precondition, Record
-from podstead.wac.conditions import earliest
+from podstead.wac.acl import earliest
 from podstead.wac.gate import Ceiling
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing.editing import AccessChange

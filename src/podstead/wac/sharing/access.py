@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.wac.acl import Authorization
-from podstead.wac.conditions import ALWAYS, Circumstances, PeriodCondition
+from podstead.wac.acl import ALWAYS, Authorization, Circumstances, PeriodCondition
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing import rules

@@ -15,7 +15,7 @@ from podstead.core import vocab
 from podstead.core.date_times import write_time
 from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Object, Subject, Triple
 from podstead.wac import acl
-from podstead.wac.conditions import ALWAYS, PeriodCondition
+from podstead.wac.acl import ALWAYS, PeriodCondition
 from podstead.wac.modes import NO_MODES, Modes, with_entailed
 from podstead.wac.sharing import rules
 

@@ -21,8 +21,7 @@ from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.rdf.graph import Graph
 from podstead.storage.record_store import RecordKind
 from podstead.storage.records import Record
-from podstead.wac.acl import agent_name, read_acl
-from podstead.wac.conditions import first_end_ms
+from podstead.wac.acl import agent_name, first_end_ms, read_acl
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing.rules import Grantee, GranteeKind, grantees_of, order_of
 

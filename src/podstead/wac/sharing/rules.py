@@ -21,7 +21,7 @@ from podstead.core import vocab
 from podstead.core.identifiers import canonical_url
 from podstead.rdf.graph import BlankNode, Description, Graph, Iri, Object, Subject
 from podstead.wac import acl
-from podstead.wac.conditions import ALWAYS, PeriodCondition, unknown_conditions
+from podstead.wac.acl import ALWAYS, PeriodCondition, unknown_conditions
 from podstead.wac.modes import ALL_MODES, NO_MODES, Mode, Modes, with_entailed
 
 CONDITION: Final = Iri(vocab.ACL_CONDITION)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from podstead.core.errors import Conflict, NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identity import Identity
-from podstead.resources.sharing.known import Known, KnownPeople, by_address
+from podstead.resources.sharing.groups import Known, KnownPeople, by_address
 from podstead.resources.sharing.people import (
     NobodyFound,
     PeopleDirectory,

@@ -16,9 +16,8 @@ from podstead.resources.sharing.access_requests import AccessAnswer
 from podstead.resources.sharing.documents import Edit, Inheritance, RulesOutOfReach
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.people import Contacts, GroupNames
-from podstead.resources.sharing.preview import Difference
-from podstead.resources.sharing.service import Consequence, Preview, SharingState
-from podstead.wac.conditions import (
+from podstead.resources.sharing.service import Consequence, Difference, Preview, SharingState
+from podstead.wac.acl import (
     ALWAYS,
     ClientCondition,
     Condition,
