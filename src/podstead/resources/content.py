@@ -539,7 +539,7 @@ class Patches:
         content = await self._content_validator.validate_document(
             request, state, patched, media_type, version, before=before
         )
-        # documents.Documents are often patched repeatedly, and parsing takes most of the time. The next patch
+        # Documents are often patched repeatedly, and parsing takes most of the time. The next patch
         # in the queue may also be planned before this version is stored (committer.py).
         self._documents.cache(state.stored_path, version, patched)
         return content
