@@ -335,6 +335,7 @@ class PodPages:
         return (
             HomePage(
                 site,
+                MemberLists(services.resources),
                 self.starred,
                 activity,
                 self._usage,

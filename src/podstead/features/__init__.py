@@ -81,6 +81,7 @@ SHIPPED: Final = (
     "passkeys",
     "two_factor",
     "previews",
+    "photos",
     "read_log",
     "personal_data",
     "search",

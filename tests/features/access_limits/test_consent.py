@@ -82,6 +82,23 @@ async def test_one_folder_to_read_only(pages_server: Server, browser: Browser, n
     assert (await reach(pages_server, tokens["access_token"]))["change"] == 204
 
 
+@pytest.mark.usefixtures("documents")
+async def test_one_choice_limits_to_a_folder_whatever_else_is_ticked(
+    pages_server: Server, browser: Browser, notes: App
+) -> None:
+    await sign_in(browser)
+    page = await browser.get(notes.request(prompt="consent"))
+    assert '<option value="/alice/photos/">photos</option>' in page.text
+    chosen = {"only": "/alice/photos/", "access": "all", "shared": "yes", "rules": "yes"}
+    tokens = await notes.tokens(await allow(browser, page, **chosen))
+    (granted,) = tokens["authorization_details"]
+    assert granted["locations"] == [f"{BASE}/alice/photos/"]
+    assert granted["actions"] == ["read", "add", "edit"]
+    assert await reach(pages_server, tokens["access_token"]) == {
+        "photos": 200, "notes": 403, "change": 204
+    }  # fmt: skip
+
+
 async def test_a_new_folder_that_no_other_application_has(
     pages_server: Server, browser: Browser, notes: App
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -295,6 +296,28 @@ async def test_the_list_says_how_often_and_when(
     page = (await owner.browser.get(SHARE + FOLDER)).text
     assert "Opened 2 times" in page
     assert ".links/" not in page.split("Links</h2>")[0]
+
+
+async def test_links_until_tomorrow_and_until_the_next_friday_are_offered(
+    owner: Owner, clock: FakeClock
+) -> None:
+    for weekday in range(7):
+        page = (await owner.browser.get(SHARE + FOLDER)).text
+        offered = re.findall(r'name="day" value="([0-9-]+)"', page)
+        today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
+        days = [date.fromisoformat(each) - today for each in offered]
+        assert days[0] == timedelta(days=1)
+        assert (today + days[-1]).strftime("%A") == "Friday"
+        assert timedelta(0) < days[-1] <= timedelta(days=7)
+        assert len(days) == (1 if today.strftime("%A") == "Thursday" else 2), weekday
+        clock.advance(DAY_S)
+
+
+async def test_the_day_of_the_button_counts(owner: Owner) -> None:
+    page = await owner.asks(
+        FOLDER, change="create", kind="view", until="2027-03-01", day="2027-01-22"
+    )
+    assert "until Jan 22, 2027" in page.text
 
 
 async def test_an_end(server: Server, owner: Owner, clock: FakeClock) -> None:

@@ -205,8 +205,13 @@ class LimitForm:
         asked for, or everything. Raises BadRequest."""
         now_s = self.records.now_s()
         ends_s = _end(sent, now_s, None if present is None else present.ends_s)
-        identity = sent.ticked(IDENTITY_SCOPE)
         access = sent.text("access") or ("all" if asked is None else "asked")
+        if sent.text("only") and access != "less":
+            # A folder that was chosen is the limit, whatever else is still ticked.
+            access = "less"
+            common = {each: sent.fields.get(each) for each in ACTIONS}
+            sent = FormSubmission({_PLACE + sent.text("only"): "yes", **common})
+        identity = sent.ticked(IDENTITY_SCOPE)
         if access == "all":
             return everything(pod, ends_s=ends_s)
         if access == "asked" and asked is not None:

@@ -36,6 +36,9 @@ from podstead.web.sharing.notices import UNUSED_MS, AccessNotice, NoticeKind, no
 MANAGE: Final = f"{PREFIX}/sharing-links"
 USUAL_DAYS: Final = 30
 """After how many days a link ends that is made by one click."""
+_WEEKDAY_OF_EPOCH: Final = 3
+"""1 January 1970 was a Thursday, the fourth day of a week that begins on Monday."""
+_FRIDAY: Final = 4
 KINDS: Final = {
     sharing_links.VIEW: N_("View"),
     sharing_links.EDIT: N_("View and edit"),
@@ -109,6 +112,11 @@ class LinksSection:
             "last_day": day_of(now_ms + max_days * DAY_MS),
             "today": day_of(now_ms),
             "usual_day": day_of(now_ms + min(max_days or USUAL_DAYS, USUAL_DAYS) * DAY_MS),
+            "near_days": [
+                (day_of(now_ms + days * DAY_MS), now_ms + days * DAY_MS)
+                for days in _near_days(now_ms)
+                if not max_days or days <= max_days
+            ],
         }
 
     async def _shown(self, resource: ResourcePath, link_id: str) -> ShownLink:
@@ -216,7 +224,7 @@ class ManageLinks:
             name=sent.text("name").strip()[: sharing_links.MAX_NAME_CHARACTERS]
             or shown_name(target),
             created_s=now_s,
-            ends_s=_end_of_day(sent.text("until"), now_s),
+            ends_s=_end_of_day(sent.text("day") or sent.text("until"), now_s),
             max_uses=_uses(sent.text("uses")),
             password_hash=password_hash,
         )
@@ -231,6 +239,12 @@ class ManageLinks:
             ends_ms=None if link.ends_s is None else link.ends_s * 1000,
             url=f"{self.site.base_url}{OPEN}/{secret}",
         )
+
+
+def _near_days(now_ms: int) -> Sequence[int]:
+    """In how many days tomorrow is, and the next Friday."""
+    weekday = (now_ms // DAY_MS + _WEEKDAY_OF_EPOCH) % 7
+    return sorted({1, (_FRIDAY - weekday) % 7 or 7})
 
 
 def _end_of_day(typed: str, now_s: int) -> int | None:

@@ -28,6 +28,7 @@ from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsa
 from podstead.wac.modes import Mode
 from podstead.web.account.actor_names import AgentNames, agent_text
 from podstead.web.codes import WebCodes
+from podstead.web.files.members import Member, MemberLists, Sorting
 from podstead.web.files.starred import StarredResources
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import ACTIVITY, files_url, is_for_apps, shown_name
@@ -392,6 +393,7 @@ READ_CHANGES: Final = 60
 """How many changes of a pod are looked at for its recent files."""
 SHOWN_SHARED: Final = 5
 SHOWN_STARRED: Final = 8
+SHOWN_FOLDERS_AT_HOME: Final = 8
 SHOWN_REQUESTS: Final = 3
 SHOWN_NEWS: Final = 4
 _OF_CONTENT: Final = frozenset({ChangeKind.CREATED, ChangeKind.CHANGED, ChangeKind.MOVED})
@@ -416,6 +418,7 @@ class HomePage:
     """
 
     site: Site
+    lists: MemberLists
     starred: StarredResources
     activity: PodActivity
     usage: PodUsage
@@ -434,7 +437,10 @@ class HomePage:
         requests, notifications = await self.requests(person, limit=SHOWN_REQUESTS)
         pods = []
         recent: list[ShownChange] = []
+        folders: list[Member] = []
         for root in person.pods:
+            members, _request = await self.lists.read(page, root)
+            folders += [each for each in members.sorted(Sorting()) if _is_own_folder(each)]
             used_bytes, quota_bytes = await self.usage.total(page.identity, root)
             pods.append(
                 {
@@ -467,6 +473,7 @@ class HomePage:
             pods=pods,
             recent=recent[:RECENT_FILES],
             starred=await self.starred.rows(page, limit=SHOWN_STARRED),
+            folders=folders[:SHOWN_FOLDERS_AT_HOME],
             shared=[
                 {
                     "name": shown_name(each.resource),
@@ -480,6 +487,10 @@ class HomePage:
             issuer=self.issuer,
             issuer_of_person=self.issuer if person.account_id else None,
         )
+
+
+def _is_own_folder(member: Member) -> bool:
+    return member.is_container and not is_for_apps(member.path)
 
 
 async def recent_files(

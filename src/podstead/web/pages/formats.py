@@ -70,7 +70,13 @@ def date_text(unix_ms: int) -> str:
 
 def month_text(unix_ms: int) -> str:
     """A month, such as “November 2026”."""
-    return _month(current_texts().language, unix_ms // 86_400_000)
+    return day_text(unix_ms, "yMMMM")
+
+
+def day_text(unix_ms: int, skeleton: str) -> str:
+    """The parts of a day that a skeleton of the CLDR names, such as “Friday, December 4” for
+    ``EEEEMMMMd``, as the language orders and writes them."""
+    return _day(current_texts().language, skeleton, unix_ms // 86_400_000)
 
 
 def moment_text(unix_ms: int) -> str:
@@ -108,12 +114,17 @@ def _date(language: str, day: int) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _month(language: str, day: int) -> str:
+def _day(language: str, skeleton: str, day: int) -> str:
+    return str(_day_format(language, skeleton).format(day * 86_400.0))
+
+
+@cache
+def _day_format(language: str, skeleton: str) -> icu.SimpleDateFormat:
     locale = icu.Locale(language)
-    pattern = icu.DateTimePatternGenerator.createInstance(locale).getBestPattern("yMMMM")
+    pattern = icu.DateTimePatternGenerator.createInstance(locale).getBestPattern(skeleton)
     shown = icu.SimpleDateFormat(pattern, locale)
     shown.setTimeZone(icu.TimeZone.createTimeZone("UTC"))
-    return str(shown.format(day * 86_400.0))
+    return shown
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,170 @@
+"""``/.pages/photos``: the pictures of a pod, whatever folder they are in, the newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Final
+from urllib.parse import urlencode
+
+from podstead.app.services import Services
+from podstead.core.date_times import day_of, read_day
+from podstead.core.identifiers import ResourcePath
+from podstead.features import WorkerFeature
+from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.trees import tree_pages
+from podstead.storage.protocol import Store
+from podstead.storage.records import Metadata
+from podstead.wac.gate import Gate
+from podstead.web.account.home import ChosenPod, chosen_pod
+from podstead.web.files.documents import ContentPreviews
+from podstead.web.pages.addresses import PREFIX, files_url, is_for_apps, shown_name
+from podstead.web.pages.formats import day_text, month_text
+from podstead.web.pages.rendering import NavigationRow
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_
+from podstead.web.response import Response
+from podstead.web.routes import route
+
+PHOTOS: Final = f"{PREFIX}/photos"
+SHOWN: Final = 200
+"""How many photos a page has."""
+MAX_RESOURCES: Final = 50_000
+"""In how many resources of a pod photos are looked for."""
+MAX_DATED: Final = 5_000
+"""Of how many photos it is looked up when they were taken."""
+_PAGE_RESOURCES: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Photo:
+    """A picture with the month of the time at which it was taken: Unix milliseconds, or when it was
+    changed as far as that is not known."""
+
+    metadata: Metadata
+    at_ms: int
+
+    @property
+    def month(self) -> str:
+        """Such as ``2026-07``."""
+        return day_of(self.at_ms)[:7]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPhoto:
+    """A tile."""
+
+    name: str
+    address: str
+    picture: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PhotosPage:
+    """Shows the photos of one of the person's own pods."""
+
+    site: Site
+    gate: Gate
+    store: Store
+    previews: ContentPreviews
+
+    @route(PHOTOS, "GET")
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound, StorageError."""
+        pod = chosen_pod(page, page.signed_in())
+        # As for the used space; each picture is asked for by itself, with the rules for it.
+        await self.gate.require_control(page.identity, pod.root)
+        photos, is_complete = await self._photos(pod.root)
+        month = page.query_text("month")
+        start = next((i for i, each in enumerate(photos) if each.month <= month), len(photos))
+        start = start if month else 0
+        given = page.query_text("from")
+        if given.isdecimal() and given.isascii() and len(given) < 7:
+            start = int(given)
+        part = photos[start : start + SHOWN]
+        following = start + SHOWN
+        return self.site.page(
+            page,
+            "photos/photos.html",
+            pod=pod,
+            action=PHOTOS,
+            years=_years(photos, pod),
+            chosen=month,
+            months=[
+                (month_text(_first_ms(each)), [self._shown(photo) for photo in photos_of])
+                for each, photos_of in groupby(part, key=lambda photo: photo.month)
+            ],
+            newer=_address(pod) if start else None,
+            more=_address(pod, **{"from": str(following)}) if following < len(photos) else None,
+            is_complete=is_complete,
+        )
+
+    def _shown(self, photo: Photo) -> ShownPhoto:
+        stored = photo.metadata
+        return ShownPhoto(
+            shown_name(stored.path), files_url(stored.path), self.previews.picture(stored)
+        )
+
+    async def _photos(self, root: ResourcePath) -> tuple[Sequence[Photo], bool]:
+        """The photos, the newest first, and whether these are all."""
+        found: list[Metadata] = []
+        seen = 0
+        async for resources in tree_pages(self.store, root, page_resources=_PAGE_RESOURCES):
+            seen += len(resources)
+            found += [
+                each
+                for each in resources
+                if each.kind.is_member
+                and not is_for_apps(each.path)
+                and self.previews.picture(each) is not None
+            ]
+            if seen >= MAX_RESOURCES:
+                break
+        found.sort(key=last_modified_ms, reverse=True)
+        taken: Mapping[ResourcePath, int] = await self.previews.taken(found[:MAX_DATED])
+        photos = [Photo(each, taken.get(each.path, last_modified_ms(each))) for each in found]
+        photos.sort(key=lambda each: (-each.at_ms, each.metadata.path))
+        return photos, seen < MAX_RESOURCES
+
+
+def _years(
+    photos: Sequence[Photo], pod: ChosenPod
+) -> Sequence[tuple[str, Sequence[tuple[str, str, str]]]]:
+    """The years with their months, the newest first: for each its name and its address."""
+    months = sorted({each.month for each in photos}, reverse=True)
+    return [
+        (
+            year,
+            [
+                (each, day_text(_first_ms(each), "LLL"), _address(pod, month=each))
+                for each in months_of
+            ],
+        )
+        for year, months_of in groupby(months, key=lambda month: month[:4])
+    ]
+
+
+def _first_ms(month: str) -> int:
+    return read_day(f"{month}-01")
+
+
+def _address(pod: ChosenPod, **query: str) -> str:
+    fields = {**({"pod": pod.name} if len(pod.pods) > 1 else {}), **query}
+    return f"{PHOTOS}?{urlencode(fields)}" if fields else PHOTOS
+
+
+class PhotosInWorker(WorkerFeature):
+    """The page in one worker."""
+
+    navigation: Sequence[NavigationRow] = ((PHOTOS, "image", N_("Photos")),)
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @cached_property
+    def pages(self) -> tuple[object, ...]:  # type: ignore[override]
+        services, pages = self._services, self._services.pages
+        return (PhotosPage(pages.site, services.gate, services.store, pages.previews),)
