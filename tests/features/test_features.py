@@ -37,6 +37,7 @@ SETTINGS = {
 ADDRESSES = {
     "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
     "personal_data": ["/.pages/collections"],
+    "photos": ["/.pages/photos"],
     "previews": ["/.pages/thumbnail/{pod}/picture.png"],
     "history": ["/.history/trash/{pod}/"],
     "installable": ["/.pages/manifest.webmanifest", "/.pages/service-worker.js"],

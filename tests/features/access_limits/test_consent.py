@@ -90,6 +90,7 @@ async def test_one_choice_limits_to_a_folder_whatever_else_is_ticked(
     page = await browser.get(notes.request(prompt="consent"))
     assert '<option value="/alice/photos/">photos</option>' in page.text
     chosen = {"only": "/alice/photos/", "access": "all", "shared": "yes", "rules": "yes"}
+    chosen |= dict.fromkeys(ALL, "yes")  # as the page has them
     tokens = await notes.tokens(await allow(browser, page, **chosen))
     (granted,) = tokens["authorization_details"]
     assert granted["locations"] == [f"{BASE}/alice/photos/"]

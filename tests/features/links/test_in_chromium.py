@@ -71,7 +71,7 @@ def test_one_click_makes_a_link_that_ends_and_copies_it(
         last_day = page.get_by_label("Anyone with a link can view, until")
         assert last_day.input_value() > ""
         last_day.fill("2100-01-01")
-        page.get_by_role("button", name="Copy link").click()
+        page.get_by_role("button", name="Copy link", exact=True).click()
         url = page.get_by_label("Address", exact=True).input_value()
         if scripts:
             expect(page.get_by_text("The link is copied.")).to_be_visible()

@@ -298,10 +298,12 @@ async def test_the_list_says_how_often_and_when(
     assert ".links/" not in page.split("Links</h2>")[0]
 
 
+@pytest.mark.usefixtures("owner")
 async def test_links_until_tomorrow_and_until_the_next_friday_are_offered(
-    owner: Owner, clock: FakeClock
+    server: Server, clock: FakeClock
 ) -> None:
     for weekday in range(7):
+        owner = Owner(await sign_in_by_token(server, server.alice))
         page = (await owner.browser.get(SHARE + FOLDER)).text
         offered = re.findall(r'name="day" value="([0-9-]+)"', page)
         today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
