@@ -7,7 +7,6 @@ made anew, the same things took the numbers in ``BEFORE``: counted in the versio
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,8 +17,7 @@ from PIL import ExifTags, Image
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.support.browser_people import AT_BOTH_WIDTHS, App, Window, sign_in
-from tests.support.client import Client
-from tests.support.people import PASSWORD, Account, create_account
+from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess
 
 pytestmark = pytest.mark.needs("chromium")
@@ -58,12 +56,7 @@ class Steps:
 def pod(provider: ServerProcess) -> Pod:
     """Somebody with a few files, and photos of two summers."""
     owner = create_account(provider)
-    sent = json.dumps({"email": owner.email, "password": PASSWORD})
-    with Client(provider) as client:
-        fields = {"Content-Type": "application/json"}
-        answer = client.request("POST", "/idp/credentials", sent, fields)
-    token = json.loads(answer.body)["access_token"]
-    with Client(provider, token=token) as client:
+    with owner.owner() as client:
         for path, content, media_type in (
             ("Trip/plan.txt", b"Pack the tent.", "text/plain"),
             ("Photos/sea.jpg", taken_at("2025:07:14 10:00:00"), "image/jpeg"),
