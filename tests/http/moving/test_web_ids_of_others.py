@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 import pytest
 
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings
+from podstead.features.importers.folders import OtherServer
 from podstead.features.importers.pods import ServerImport, ServerImportReport
 from podstead.features.importers.values import (
     FoundAccount,
@@ -36,13 +38,14 @@ READABLE = """\
 """
 
 
-class TheirData(msgspec.Struct, frozen=True):
-    """Implements OtherServer; each pod has one document, which names the owner of another."""
+@dataclass
+class TheirData(OtherServer):
+    """Each pod has one document, which names the owner of another."""
 
     pods: Sequence[FoundPod]
     accounts: Sequence[FoundAccount]
     base_url: str = THERE
-    left_out: Sequence[LeftOut] = ()
+    left_out: list[LeftOut] = field(default_factory=list)
 
     def resources(self, pod: FoundPod) -> Iterator[FoundResource]:
         about = f"<> <http://purl.org/dc/terms/creator> <{THERE}alice/#me>."

@@ -26,9 +26,11 @@ from podstead.features.importers.folders import (
     OCTET_STREAM,
     SUFFIXES,
     EntryKind,
-    Folder,
     FolderEntry,
+    Found,
+    OtherServer,
     Parts,
+    checked_base_url,
     extension_of,
     json_of,
     readable_path,
@@ -66,34 +68,29 @@ _TYPES: Final = {
 }
 
 
-class CommunityServerData:
+class CommunityServerData(OtherServer):
     """The data of one server."""
 
     def __init__(self, path: Path, *, base_url: str | None = None) -> None:
         """Raises NotThisServer."""
-        self._folder = Folder(path)
-        self.left_out: list[values.LeftOut] = []
+        super().__init__(path)
         if not self._folder.has_folder((_INTERNAL,)):
             raise values.NotThisServer(
                 f"{path} is not the data folder of a Community Solid Server: it has no "
                 f"'{_INTERNAL}'. Name the folder of its option --rootFilePath"
             )
-        found = base_url or self._record(_BASE_URL)
-        if not isinstance(found, str):
-            raise values.NotThisServer("The data does not say its base URL. Add --from-url")
-        self.base_url = found.removesuffix("/") + "/"
-        self.accounts: Sequence[values.FoundAccount] = ()
+        self.base_url = checked_base_url(base_url or self._record(_BASE_URL))
         of_accounts: list[values.FoundPod] = []
         version = self._record(_VERSION)
         if isinstance(version, str) and not version.startswith(_KNOWN_VERSION):
             reason = f"Accounts of version {version} are not read; start version 7 on the folder"
-            self.left_out.append(values.LeftOut(readable_path(_ACCOUNTS), reason))
+            self._leave_out(_ACCOUNTS, reason)
         else:
             self.accounts, of_accounts = self._read_accounts()
-        self.pods: Sequence[values.FoundPod] = [*of_accounts, *self._further_pods(of_accounts)]
+        self.pods = [*of_accounts, *self._further_pods(of_accounts)]
         self._note_what_is_outside()
 
-    def resources(self, pod: values.FoundPod) -> Iterator[values.FoundResource | values.LeftOut]:
+    def resources(self, pod: values.FoundPod) -> Found:
         """Everything in a pod, containers before their members."""
         others = {each.folder for each in self.pods if each.folder != pod.folder}
         but = frozenset({*others, (_INTERNAL,)})
@@ -142,10 +139,8 @@ class CommunityServerData:
 
     # --- names and types ----------------------------------------------------------------------
 
-    suffixes: Sequence[str] = (*SUFFIXES, _POLICY_SUFFIX)
-
-    def segment(self, name: str) -> str:
-        return segment_of(name, kept=_KEPT)
+    suffixes = (*SUFFIXES, _POLICY_SUFFIX)
+    kept = _KEPT
 
     def without_extension(self, name: str) -> str:
         """Raises BadRequest for a name that this server never creates."""
@@ -163,12 +158,6 @@ class CommunityServerData:
             return media_type
         described = self._parsed(description, url)
         return media_type if described is None else _stated_type(described.graph, url, media_type)
-
-    def auxiliary_type(self, _: FolderEntry) -> str:
-        return TURTLE
-
-    def passed_over(self, _: FolderEntry) -> str | None:
-        return None
 
     def _says_nothing(self, found: values.FoundResource) -> bool:
         """Whether the file's name means octets, or leaves the type open."""
@@ -213,8 +202,7 @@ class CommunityServerData:
             try:
                 stored = msgspec.convert(self._record(entry.parts), _StoredAccount)
             except msgspec.ValidationError:
-                reason = "The account cannot be read"
-                self.left_out.append(values.LeftOut(readable_path(entry.parts), reason))
+                self._leave_out(entry.parts, "The account cannot be read")
                 continue
             of_account = []
             for pod in stored.pods.values():
@@ -231,14 +219,12 @@ class CommunityServerData:
         logins = [each for each in stored.passwords.values() if each.verified]
         for unverified in stored.passwords.values():
             if not unverified.verified:
-                reason = "The password of this login was never verified"
-                self.left_out.append(values.LeftOut(readable_path(entry.parts), reason))
+                self._leave_out(entry.parts, "The password of this login was never verified")
         for further in logins[1:]:
             reason = f"An account has one e-mail address here: {further.email} is left out"
-            self.left_out.append(values.LeftOut(readable_path(entry.parts), reason))
+            self._leave_out(entry.parts, reason)
         if not pods:
-            reason = "The account has no pod, and every account has one here"
-            self.left_out.append(values.LeftOut(readable_path(entry.parts), reason))
+            self._leave_out(entry.parts, "The account has no pod, and every account has one here")
             return
         yield values.FoundAccount(
             pods=tuple(pod.url for pod in pods),
@@ -255,14 +241,13 @@ class CommunityServerData:
         url = pod.baseUrl.removesuffix("/") + "/"
         parts = self._parts_of(url)
         if parts is None or not self._folder.has_folder(parts):
-            reason = f"There are no files for the pod {url}"
-            self.left_out.append(values.LeftOut(readable_path(entry.parts), reason))
+            self._leave_out(entry.parts, f"There are no files for the pod {url}")
             return None
         owners = [each.webId for each in pod.owners.values()]
         for further in owners[1:]:
             reason = f"A pod has one owner here: {further} keeps what access rules grant"
-            self.left_out.append(values.LeftOut(readable_path(parts), reason))
-        owner = owners[0] if owners else self._owner_of(parts, url)
+            self._leave_out(parts, reason)
+        owner = owners[0] if owners else self._owner_in_acl(parts, url)
         return values.FoundPod(_name_of(parts), url, owner, parts)
 
     def _parts_of(self, url: str) -> Parts | None:
@@ -283,13 +268,7 @@ class CommunityServerData:
                 continue
             document = self._parsed((*parts, DESCRIPTION_SUFFIX), url)
             if document is not None and _is_storage(document.graph, url):
-                yield values.FoundPod(_name_of(parts), url, self._owner_of(parts, url), parts)
-
-    def _owner_of(self, parts: Parts, url: str) -> str | None:
-        try:
-            return values.owner_in_acl(self._folder.read((*parts, ACL_SUFFIX)), container_url=url)
-        except RequestRefused:
-            return None
+                yield values.FoundPod(_name_of(parts), url, self._owner_in_acl(parts, url), parts)
 
     def _note_what_is_outside(self) -> None:
         folders = {pod.folder for pod in self.pods}
@@ -298,7 +277,7 @@ class CommunityServerData:
         for entry in self._folder.entries():
             inside = any(folder[:1] == entry.parts for folder in folders)
             if entry.name != _INTERNAL and not inside:
-                self.left_out.append(values.LeftOut(readable_path(entry.parts), "It is in no pod"))
+                self._leave_out(entry.parts, "It is in no pod")
 
 
 class _StoredPassword(msgspec.Struct):

@@ -46,32 +46,20 @@ _BEGINNINGS: Final = (
 _WITHOUT_POD: Final = FoundPod("", "", None, ())
 
 
-class PlainFiles:
+class PlainFiles(folders.NamedFiles):
     """The files below one folder."""
 
     suffixes: Sequence[str] = ()
 
     def __init__(self, path: Path) -> None:
         """Raises Unreadable."""
-        self._folder = folders.Folder(path)
+        super().__init__(path)
         self._folder.entries()
 
     async def resources(self) -> AsyncIterator[FoundResource | LeftOut]:
         """Every file and folder, folders before their contents."""
         for found in folders.resources_of(self._folder, _WITHOUT_POD, self, but=frozenset()):
             yield found
-
-    def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
-        """The content of a file."""
-        return self._folder.pieces(resource.parts or ())
-
-    # --- names and types ----------------------------------------------------------------------
-
-    def segment(self, name: str) -> str:
-        return folders.segment_of(name)
-
-    def without_extension(self, name: str) -> str:
-        return name
 
     def document_type(self, entry: folders.FolderEntry, _: str) -> str:
         by_name = folders.type_by_extension(folders.extension_of(entry.name))

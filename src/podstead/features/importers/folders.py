@@ -24,15 +24,22 @@ from dataclasses import dataclass
 from enum import Enum
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, NoReturn, Protocol
-from urllib.parse import unquote_to_bytes
+from typing import Any, Final, NoReturn
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import msgspec
 
 from podstead.core.errors import BadRequest, RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX, DESCRIPTION_SUFFIX, encode_segment, parse_path
 from podstead.core.media_types import TURTLE
-from podstead.features.importers.values import FoundPod, FoundResource, LeftOut
+from podstead.features.importers.values import (
+    FoundAccount,
+    FoundPod,
+    FoundResource,
+    LeftOut,
+    NotThisServer,
+    owner_in_acl,
+)
 
 Parts = tuple[str, ...]
 """The path from the root folder to a file or folder, as names."""
@@ -214,29 +221,85 @@ SUFFIXES: Final = (ACL_SUFFIX, DESCRIPTION_SUFFIX)
 Found = Iterator[FoundResource | LeftOut]
 
 
-class Naming(Protocol):
-    """How a server names its files. Methods raise BadRequest for a name that no URL has."""
+class NamedFiles:
+    """The files of a folder, by the naming of the server that wrote them. Methods about names raise
+    BadRequest for one that no URL has."""
 
-    suffixes: Sequence[str]
+    suffixes: Sequence[str] = SUFFIXES
     """The suffixes of the names of auxiliary resources."""
+
+    kept: re.Pattern[str] | None = None
+    """What is percent-encoded in the names of files."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = Folder(path)
 
     def segment(self, name: str) -> str:
         """The path segment of a container or document by the name of its file, encoded."""
-
-    def document_type(self, entry: FolderEntry, url: str) -> str:
-        """The media type of the document with this URL."""
-
-    def auxiliary_type(self, entry: FolderEntry, /) -> str:
-        """The media type of an ACL or a description."""
+        return segment_of(name, kept=self.kept)
 
     def without_extension(self, name: str) -> str:
         """The name of a file without the server's addition for the media type."""
+        return name
 
-    def passed_over(self, entry: FolderEntry, /) -> str | None:
+    def document_type(self, entry: FolderEntry, url: str) -> str:
+        """The media type of the document with this URL."""
+        raise NotImplementedError
+
+    def auxiliary_type(self, entry: FolderEntry) -> str:  # noqa: ARG002 - some look into it
+        """The media type of an ACL or a description."""
+        return TURTLE
+
+    def passed_over(self, entry: FolderEntry) -> str | None:  # noqa: ARG002 - some look at it
         """Why an entry is not a resource: empty if nothing is lost, ``None`` if it is one."""
+        return None
+
+    def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
+        """The content of a resource that is not a container. Iterating raises Unreadable."""
+        return self._folder.content(resource)
 
 
-def resources_of(folder: Folder, pod: FoundPod, naming: Naming, *, but: frozenset[Parts]) -> Found:
+class OtherServer(NamedFiles):
+    """The data of another server."""
+
+    base_url: str
+    """The URL at which it was served, with a trailing slash."""
+
+    pods: Sequence[FoundPod]
+    accounts: Sequence[FoundAccount] = ()
+
+    left_out: list[LeftOut]
+    """The items outside of pods that cannot be imported."""
+
+    def __init__(self, path: Path, *, base_url: str | None = None) -> None:  # noqa: ARG002
+        """``base_url`` is needed if the data does not contain it. Raises NotThisServer."""
+        super().__init__(path)
+        self.left_out = []
+
+    def resources(self, pod: FoundPod) -> Found:
+        """Everything in a pod, containers before their members."""
+        raise NotImplementedError
+
+    def _leave_out(self, parts: Parts, reason: str) -> None:
+        self.left_out.append(LeftOut(readable_path(parts), reason))
+
+    def _owner_in_acl(self, parts: Parts, url: str) -> str | None:
+        try:
+            return owner_in_acl(self._folder.read((*parts, ACL_SUFFIX)), container_url=url)
+        except RequestRefused:
+            return None
+
+
+def checked_base_url(found: object) -> str:
+    """The URL at which a server was served, with a trailing slash. Raises NotThisServer."""
+    if not isinstance(found, str) or not urlsplit(found).netloc:
+        raise NotThisServer("The data does not say its base URL. Add --from-url")
+    return found.removesuffix("/") + "/"
+
+
+def resources_of(
+    folder: Folder, pod: FoundPod, naming: NamedFiles, *, but: frozenset[Parts]
+) -> Found:
     """Everything in a pod, except the folders ``but`` of other pods."""
     return _Walk(folder, pod, naming, but).container(pod.folder, "")
 
@@ -247,7 +310,7 @@ class _Walk:
 
     folder: Folder
     pod: FoundPod
-    naming: Naming
+    naming: NamedFiles
     but: frozenset[Parts]
 
     def container(self, parts: Parts, path: str) -> Found:
@@ -299,7 +362,7 @@ class _Walk:
         return FoundResource(path, self.pod.url + path, media_type, entry.parts, entry.modified_ms)
 
 
-def _why_not(entry: FolderEntry, naming: Naming) -> str | None:
+def _why_not(entry: FolderEntry, naming: NamedFiles) -> str | None:
     if not entry.is_text:
         return "Its name is not UTF-8"
     reason = naming.passed_over(entry)

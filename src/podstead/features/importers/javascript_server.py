@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -23,12 +23,12 @@ from podstead.core.media_types import HTML, JSON_LD, RDF_TYPES
 from podstead.features.importers import values
 from podstead.features.importers.folders import (
     OCTET_STREAM,
-    SUFFIXES,
     EntryKind,
-    Folder,
     FolderEntry,
     Found,
+    OtherServer,
     Unreadable,
+    checked_base_url,
     extension_of,
     json_of,
     readable_path,
@@ -51,13 +51,12 @@ _MAX_DOCUMENT_BYTES: Final = 10 * 1024 * 1024
 _KEYWORD: Final = re.compile(rb"\s*[\[{][^}]*\"@(?:context|id|graph|type)\"")
 
 
-class JavaScriptServerData:
+class JavaScriptServerData(OtherServer):
     """The data of one server."""
 
     def __init__(self, path: Path, *, base_url: str | None = None) -> None:
         """Raises NotThisServer."""
-        self._folder = Folder(path)
-        self.left_out: list[values.LeftOut] = []
+        super().__init__(path)
         has_root_pod = self._folder.has_file(("profile", "card")) and self._folder.has_file(
             (ACL_SUFFIX,)
         )
@@ -75,9 +74,7 @@ class JavaScriptServerData:
         found = base_url or next(
             filter(None, (_base_url_of(each, at_root=has_root_pod) for each in stored)), None
         )
-        if found is None:
-            raise values.NotThisServer("The data does not say its base URL. Add --from-url")
-        self.base_url = found.removesuffix("/") + "/"
+        self.base_url = checked_base_url(found)
         base = urlsplit(self.base_url)
         pods: list[values.FoundPod] = []
         if has_root_pod:
@@ -92,13 +89,13 @@ class JavaScriptServerData:
                 url = subdomain
             owner = self._owner(entry.parts, url, stored)
             pods.append(values.FoundPod(entry.name, url, owner, entry.parts))
-        self.pods: Sequence[values.FoundPod] = pods
-        self.accounts: Sequence[values.FoundAccount] = list(self._accounts(stored))
+        self.pods = pods
+        self.accounts = list(self._accounts(stored))
         for entry in self._entries() if not has_root_pod else ():
             if entry not in folders and not entry.name.startswith("."):
-                self.left_out.append(values.LeftOut(readable_path(entry.parts), "It is in no pod"))
+                self._leave_out(entry.parts, "It is in no pod")
 
-    def resources(self, pod: values.FoundPod) -> Iterator[values.FoundResource | values.LeftOut]:
+    def resources(self, pod: values.FoundPod) -> Found:
         """Everything in a pod, containers before their members."""
         profile = (pod.owner or "").partition("#")[0]
         for found in resources_of(self._folder, pod, self, but=frozenset()):
@@ -112,10 +109,6 @@ class JavaScriptServerData:
                 yield from self._as_document(found)
             else:
                 yield found
-
-    def content(self, resource: values.FoundResource) -> AsyncIterator[bytes]:
-        """The content of a resource that is not a container."""
-        return self._folder.content(resource)
 
     def _as_profile(self, found: values.FoundResource) -> Found:
         """A profile that is an HTML page as the JSON-LD in it, which is what the server gave to
@@ -160,14 +153,6 @@ class JavaScriptServerData:
         yield msgspec.structs.replace(found, content=read.content)
 
     # --- names and types ----------------------------------------------------------------------
-
-    suffixes: Sequence[str] = SUFFIXES
-
-    def segment(self, name: str) -> str:
-        return segment_of(name)
-
-    def without_extension(self, name: str) -> str:
-        return name
 
     def document_type(self, entry: FolderEntry, _: str) -> str:
         by_name = type_by_extension(extension_of(entry.name))
@@ -216,8 +201,7 @@ class JavaScriptServerData:
                 stored = json_of(self._folder.read(entry.parts))
                 accounts.append(msgspec.convert(stored, _StoredAccount))
             except (RequestRefused, msgspec.ValidationError):
-                reason = "The account cannot be read"
-                self.left_out.append(values.LeftOut(readable_path(entry.parts), reason))
+                self._leave_out(entry.parts, "The account cannot be read")
         return accounts
 
     def _owner(
@@ -240,8 +224,7 @@ class JavaScriptServerData:
                 if pod.name in ("", account.podName) or account.webId.startswith(pod.url)
             )
             if not pods:
-                reason = f"There is no pod for the account {account.username}"
-                self.left_out.append(values.LeftOut(readable_path(_ACCOUNTS), reason))
+                self._leave_out(_ACCOUNTS, f"There is no pod for the account {account.username}")
                 continue
             if account.passkeys:
                 reason = "Passkeys belong to the old server: the person adds new ones"

@@ -10,7 +10,7 @@ with a slash: those are relative to the host, not to the folder.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -41,13 +41,12 @@ _ABOUT: Final = (Iri(ACL_ACCESS_TO), Iri(ACL_DEFAULT))
 _FORMER_DEFAULT: Final = Iri(f"{ACL}defaultForNew")
 
 
-class NodeServerData:
+class NodeServerData(folders.OtherServer):
     """The data of one server."""
 
     def __init__(self, path: Path, *, base_url: str | None = None) -> None:
         """Raises NotThisServer."""
-        self._folder = folders.Folder(path)
-        self.left_out: list[values.LeftOut] = []
+        super().__init__(path)
         if not self._folder.has_folder(_DATA):
             raise values.NotThisServer(
                 f"{path} is not the folder of a Node Solid Server: it has no 'data'. Name the "
@@ -55,13 +54,11 @@ class NodeServerData:
             )
         users = self._read_users()
         found = base_url or self._configured() or next((user.idp for user in users if user.idp), "")
-        if not urlsplit(found).netloc:
-            raise values.NotThisServer("The data does not say its base URL. Add --from-url")
-        self.base_url = found.removesuffix("/") + "/"
-        self.pods: Sequence[values.FoundPod] = list(self._find_pods(users))
-        self.accounts: Sequence[values.FoundAccount] = list(self._accounts(users))
+        self.base_url = folders.checked_base_url(found)
+        self.pods = list(self._find_pods(users))
+        self.accounts = list(self._accounts(users))
 
-    def resources(self, pod: values.FoundPod) -> Iterator[values.FoundResource | values.LeftOut]:
+    def resources(self, pod: values.FoundPod) -> folders.Found:
         """Everything in a pod, containers before their members."""
         for found in folders.resources_of(self._folder, pod, self, but=frozenset()):
             if isinstance(found, values.FoundResource) and self._is_guess(found):
@@ -74,10 +71,6 @@ class NodeServerData:
                 yield from self._as_rules(found)
             else:
                 yield found
-
-    def content(self, resource: values.FoundResource) -> AsyncIterator[bytes]:
-        """The content of a resource that is not a container."""
-        return self._folder.content(resource)
 
     def _as_rules(self, found: values.FoundResource) -> folders.Found:
         """An ACL that grants what the server granted: it needs no ``acl:Authorization``, knows the
@@ -105,10 +98,7 @@ class NodeServerData:
 
     # --- names and types ----------------------------------------------------------------------
 
-    suffixes: Sequence[str] = folders.SUFFIXES
-
-    def segment(self, name: str) -> str:
-        return folders.segment_of(name, kept=_KEPT)
+    kept = _KEPT
 
     def without_extension(self, name: str) -> str:
         return _EXTENSION.sub("", name) or name
@@ -119,9 +109,6 @@ class NodeServerData:
         )
         is_text = _TEXT.match(media_type) is not None and media_type not in RDF_TYPES
         return f"{media_type}; charset=utf-8" if is_text else media_type
-
-    def auxiliary_type(self, _: folders.FolderEntry) -> str:
-        return TURTLE
 
     def passed_over(self, entry: folders.FolderEntry) -> str | None:
         if entry.name == _INACTIVE_RULES:
@@ -163,8 +150,7 @@ class NodeServerData:
                 if "link" not in record:
                     users.append(msgspec.convert(record, _StoredUser))
             except (RequestRefused, msgspec.ValidationError, TypeError):
-                reason = "The login cannot be read"
-                self.left_out.append(values.LeftOut(folders.readable_path(entry.parts), reason))
+                self._leave_out(entry.parts, "The login cannot be read")
         return users
 
     def _find_pods(self, users: Sequence[_StoredUser]) -> Iterator[values.FoundPod]:
@@ -189,25 +175,17 @@ class NodeServerData:
         for entry in self._folder.entries(_DATA):
             # Beside the pods is the server's own site.
             if entry not in hosts and entry.name != host:
-                self.left_out.append(
-                    values.LeftOut(folders.readable_path(entry.parts), "It is in no pod")
-                )
+                self._leave_out(entry.parts, "It is in no pod")
 
     def _owner(self, parts: folders.Parts, url: str, users: Sequence[_StoredUser]) -> str | None:
         user = next((user for user in users if user.has_pod(url)), None)
-        if user is not None:
-            return user.webId
-        try:
-            return values.owner_in_acl(self._folder.read((*parts, ACL_SUFFIX)), container_url=url)
-        except RequestRefused:
-            return None
+        return self._owner_in_acl(parts, url) if user is None else user.webId
 
     def _accounts(self, users: Sequence[_StoredUser]) -> Iterator[values.FoundAccount]:
         for user in users:
             pods = tuple(pod.url for pod in self.pods if user.has_pod(pod.url))
             if not pods:
-                reason = f"There is no pod for the login {user.webId}"
-                self.left_out.append(values.LeftOut(folders.readable_path(_USERS), reason))
+                self._leave_out(_USERS, f"There is no pod for the login {user.webId}")
                 continue
             yield values.FoundAccount(
                 pods=pods,

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -23,6 +23,7 @@ from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath
 from podstead.core.vocab import SOLID_OIDC_ISSUER
 from podstead.features.importers.community import CommunityServerData
+from podstead.features.importers.folders import OtherServer
 from podstead.features.importers.javascript_server import JavaScriptServerData
 from podstead.features.importers.node_server import NodeServerData
 from podstead.features.importers.values import (
@@ -30,7 +31,6 @@ from podstead.features.importers.values import (
     FoundPod,
     FoundResource,
     LeftOut,
-    OtherServer,
 )
 from podstead.idp.account_creation import ImportedAccounts
 from podstead.idp.audit import AuditEvent
@@ -407,11 +407,7 @@ async def move_in(
         return await move.run()
 
 
-class _Reader(Protocol):
-    def __call__(self, path: Path, *, base_url: str | None = None) -> OtherServer: ...
-
-
-_READERS: Final[Mapping[str, _Reader]] = {
+_READERS: Final[Mapping[str, type[OtherServer]]] = {
     "css": CommunityServerData,
     "nss": NodeServerData,
     "jss": JavaScriptServerData,

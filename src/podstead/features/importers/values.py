@@ -6,8 +6,8 @@ Readers only describe the data; they write nothing and do not decide what is imp
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from typing import Final, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 
@@ -78,30 +78,6 @@ class FoundAccount(msgspec.Struct, frozen=True):
     email: str | None
     password_hash: str | None
     secrets: tuple[FoundSecret, ...] = ()
-
-
-class OtherServer(Protocol):
-    """The data of another server."""
-
-    @property
-    def base_url(self) -> str:
-        """The URL at which it was served, with a trailing slash."""
-
-    @property
-    def pods(self) -> Sequence[FoundPod]: ...
-
-    @property
-    def accounts(self) -> Sequence[FoundAccount]: ...
-
-    @property
-    def left_out(self) -> Sequence[LeftOut]:
-        """The items outside of pods that cannot be imported."""
-
-    def resources(self, pod: FoundPod) -> Iterator[FoundResource | LeftOut]:
-        """Everything in a pod, containers before their members."""
-
-    def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
-        """The content of a resource that is not a container. Iterating raises Unreadable."""
 
 
 # How a Turtle document begins whose first subject is a blank node.

@@ -15,7 +15,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from podstead.core.errors import PodsteadError
@@ -55,6 +55,14 @@ def unreachable(failure: errors.FetchFailed, *, host: str) -> WatchError:
     if isinstance(failure, errors.TooLarge | errors.WrongType):
         return WatchError(f"Cannot read the response of {host}: {failure}.")
     return Interrupted(_trouble(failure, host))
+
+
+@contextmanager
+def _reaching(url: str) -> Iterator[None]:
+    try:
+        yield
+    except errors.FetchFailed as failure:
+        raise unreachable(failure, host=host_of(url)) from failure
 
 
 def _trouble(failure: errors.FetchFailed, host: str) -> str:
@@ -108,42 +116,27 @@ class Server:
         self, method: str, url: str, *, accept: str
     ) -> tuple[str, requests.ReceivedResponse]:
         """HEAD or GET, following redirects; returns the final URL and the response."""
-        try:
-            for _ in range(_MAX_REDIRECTS + 1):
-                headers = {**self._headers(url), "Accept": accept}
-                reply = await requests.submit(
-                    requests.OutgoingRequest(method, url, headers), self._guard, tls=self._tls
-                )
+        for _ in range(_MAX_REDIRECTS + 1):
+            with _reaching(url):
+                reply = await self._submit(method, url, {"Accept": accept})
                 location = reply.field("location")
                 if reply.status not in _REDIRECTS or not location:
                     return url, reply
                 url = self._followed(url, location)
-        except errors.FetchFailed as failure:
-            raise unreachable(failure, host=host_of(url)) from failure
         raise WatchError(f"{url} redirects too many times.")
 
     async def post(
         self, url: str, content: bytes, *, content_type: str
     ) -> requests.ReceivedResponse:
         """POST, with a response of the same media type."""
-        headers = {**self._headers(url), "Content-Type": content_type, "Accept": content_type}
-        try:
-            return await requests.submit(
-                requests.OutgoingRequest("POST", url, headers, content), self._guard, tls=self._tls
-            )
-        except errors.FetchFailed as failure:
-            raise unreachable(failure, host=host_of(url)) from failure
+        with _reaching(url):
+            fields = {"Content-Type": content_type, "Accept": content_type}
+            return await self._submit("POST", url, fields, content)
 
     async def delete(self, url: str) -> None:
         """DELETE, ignoring the status. Raises WatchError."""
-        try:
-            await requests.submit(
-                requests.OutgoingRequest("DELETE", url, self._headers(url)),
-                self._guard,
-                tls=self._tls,
-            )
-        except errors.FetchFailed as failure:
-            raise unreachable(failure, host=host_of(url)) from failure
+        with _reaching(url):
+            await self._submit("DELETE", url, {})
 
     @asynccontextmanager
     async def stream(
@@ -157,11 +150,9 @@ class Server:
         }
         if last_id:
             headers["Last-Event-ID"] = last_id
-        try:
+        with _reaching(url):
             async with self._lasting.stream(url, headers) as answer:
                 yield answer
-        except errors.FetchFailed as failure:
-            raise unreachable(failure, host=host_of(url)) from failure
 
     @asynccontextmanager
     async def web_socket(
@@ -169,11 +160,15 @@ class Server:
     ) -> AsyncIterator[ClientWebSocket]:
         """Open a WebSocket; for the token, see :meth:`stream`."""
         headers = self._headers(url, with_token=with_token)
-        try:
+        with _reaching(url):
             async with self._lasting.web_socket(url, headers, protocols=protocols) as opened:
                 yield opened
-        except errors.FetchFailed as failure:
-            raise unreachable(failure, host=host_of(url)) from failure
+
+    async def _submit(
+        self, method: str, url: str, fields: dict[str, str], content: bytes = b""
+    ) -> requests.ReceivedResponse:
+        request = requests.OutgoingRequest(method, url, {**self._headers(url), **fields}, content)
+        return await requests.submit(request, self._guard, tls=self._tls)
 
     def _headers(self, url: str, *, with_token: bool = True) -> dict[str, str]:
         headers = {"User-Agent": USER_AGENT}
