@@ -30,7 +30,7 @@ def holder(claim: DirectoryClaim) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", "import sys; sys.stdin.read()"],
         stdin=subprocess.PIPE,
-        pass_fds=(claim.descriptor,),
+        pass_fds=(claim.fileno(),),
     )
 
 
@@ -55,7 +55,7 @@ async def drop(_name: RepositoryName, _container: ResourcePath) -> bool:
 
 async def make(directories: Directories, name: RepositoryName = ONE) -> Path:
     claim = await directories.make(name, PLACE, fill)
-    claim.release()
+    claim.close()
     return directories.path(name)
 
 
@@ -116,12 +116,12 @@ async def test_the_only_process_removes_what_a_crash_left(directories: Directori
     (path / "HEAD.lock").touch()
     second = await directories.claim(ONE)
     assert (path / "HEAD.lock").exists()
-    first.release()
+    first.close()
     third = await directories.claim(ONE)
     assert (path / "HEAD.lock").exists()
-    second.release()
-    third.release()
-    (await directories.claim(ONE)).release()
+    second.close()
+    third.close()
+    (await directories.claim(ONE)).close()
     assert not (path / "HEAD.lock").exists()
 
 
@@ -129,14 +129,14 @@ async def test_a_process_that_inherited_a_claim_holds_it(directories: Directorie
     path = await make(directories)
     claim = await directories.claim(ONE)
     process = holder(claim)
-    claim.release()
+    claim.close()
     (path / "HEAD.lock").touch()
-    (await directories.claim(ONE)).release()
+    (await directories.claim(ONE)).close()
     assert (path / "HEAD.lock").exists()
     await directories.sweep(drop)
     assert path.exists()
     process.communicate(timeout=60)
-    (await directories.claim(ONE)).release()
+    (await directories.claim(ONE)).close()
     assert not (path / "HEAD.lock").exists()
 
 
@@ -164,8 +164,8 @@ async def test_a_sweep_leaves_alone_what_somebody_is_at(directories: Directories
         await fill(directory)
         await directories.sweep(drop)
 
-    (await directories.make(TWO, PLACE, while_made)).release()
-    claim.release()
+    (await directories.make(TWO, PLACE, while_made)).close()
+    claim.close()
     await directories.sweep(drop)
     assert not await directories.exists(ONE)
     assert not await directories.exists(TWO)

@@ -14,17 +14,22 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from podstead.config import Settings
 from podstead.core.errors import RequestRefused, ServerTrouble, StorageError, Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.features import TakenRepositories
 from podstead.features.git import entries
-from podstead.features.git.configuration import IGNORED_DEFECTS, environment
-from podstead.features.git.directories import Directories, DirectoryClaim, directories_of
+from podstead.features.git.configuration import IGNORED_DEFECTS
+from podstead.features.git.directories import Directories, directories_of
 from podstead.features.git.processes import GitProcesses, installed_git
-from podstead.features.git.repositories import charge_repository, first_branch, new_name
+from podstead.features.git.repositories import (
+    ClaimedRepository,
+    charge_repository,
+    first_branch,
+    new_name,
+)
 from podstead.resources.exporting.contents import Bundled, RepositoryBundle
 from podstead.resources.importing.pod_archive import ArchivedRepository
 from podstead.resources.importing.values import NotTaken
@@ -67,14 +72,6 @@ class BundleFile(StreamedBody):
             yield piece
 
 
-class _TakenRepository(NamedTuple):
-    """A repository from elsewhere, and the claim that protects it from removal."""
-
-    name: entries.RepositoryName
-    container: ResourcePath
-    claim: DirectoryClaim
-
-
 class RepositoryBundles:
     """Makes bundles of the repositories of containers, and repositories of bundles."""
 
@@ -101,8 +98,7 @@ class RepositoryBundles:
 
     async def _bundle(self, entry: Entry) -> BundleFile | None:
         """One repository; ``None`` if it has no branch and no tag."""
-        claim = await self._directories.claim(entries.repository_name_in(entry))
-        try:
+        with await self._directories.claim(entries.repository_name_in(entry)):
             repository = self._directories.path(entries.repository_name_in(entry))
             if not await self._git(repository, "for-each-ref", "--count=1"):
                 return None
@@ -110,25 +106,23 @@ class RepositoryBundles:
                 file = draft / _FILE
                 await self._git(repository, "bundle", "create", "--quiet", str(file), "--all")
                 return await self._directories.run(BundleFile, file)
-        finally:
-            claim.release()
 
     async def _take(
         self, container: ResourcePath, content: Callable[[], AsyncIterator[bytes]]
-    ) -> _TakenRepository:
+    ) -> ClaimedRepository:
         """A new repository with the content of a bundle. It is removed by the next sweep unless its
         record is committed before the claim is released.
 
         Raises Unprocessable if git cannot read the bundle, or finds something wrong in it;
         ServerTrouble, and what ``content`` raises.
         """
+        processes = self._processes
+        assert processes is not None  # noqa: S101 - the caller has looked
 
         async def fill(directory: Path) -> None:
             file = directory / _FILE
             await self._directories.write(file, content())
-            await self._git(
-                directory, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", "."
-            )
+            await processes.initialize(directory)
             try:
                 await self._fetch(directory, file)
             except StorageError:
@@ -139,7 +133,7 @@ class RepositoryBundles:
 
         name = new_name(self._records.randomness)
         claim = await self._directories.make(name, container, fill)
-        return _TakenRepository(name, container, claim)
+        return ClaimedRepository(name, container, claim)
 
     async def _fetch(self, repository: Path, bundle: Path) -> None:
         await self._git(
@@ -168,7 +162,7 @@ class RepositoryBundles:
     ) -> AsyncIterator[TakenRepositories]:
         """The repositories, which are removed again unless the caller has committed their
         records."""
-        taken: list[_TakenRepository] = []
+        taken: list[ClaimedRepository] = []
         not_taken: list[NotTaken] = []
         try:
             for each in archived:
@@ -184,23 +178,20 @@ class RepositoryBundles:
                 [entries.put_repository(each.container, each.name) for each in taken], not_taken
             )
         except BaseException:
-            for each_taken in taken:
-                each_taken.claim.release()
-                await self._directories.remove(each_taken.name)
+            for claimed in taken:
+                claimed.claim.close()
+                await self._directories.remove(claimed.name)
             raise
-        for name, container, claim in taken:
-            await charge_repository(self._records.store, self._directories, name, container)
-            claim.release()
+        store = self._records.store
+        for claimed in taken:
+            await charge_repository(store, self._directories, claimed.name, claimed.container)
+            claimed.claim.close()
 
     async def _git(self, repository: Path, *arguments: str) -> str:
         assert self._processes is not None  # noqa: S101 - the callers have looked
         defects = {f"fetch.fsck.{each}": "ignore" for each in IGNORED_DEFECTS}
-        place = str(repository)
-        return await self._processes.run(
-            *("-C", place) if arguments[0] == "init" else (f"--git-dir={place}",),
-            *arguments,
-            environment=environment(self._processes.search_path, repository=place, changes=defects),
-            time_limit_s=_LIMIT_S,
+        return await self._processes.run_in(
+            repository, *arguments, changes=defects, time_limit_s=_LIMIT_S
         )
 
 

@@ -18,7 +18,6 @@ from podstead.app.operator.checking.findings import CheckContext, Finding, Findi
 from podstead.app.operator.data_root import OnStep
 from podstead.core.errors import Overloaded, ServerTrouble, StorageError
 from podstead.features import Compacted
-from podstead.features.git.configuration import environment
 from podstead.features.git.directories import FOLDER, Directories, DirectoryClaim, directories_of
 from podstead.features.git.entries import KIND, RepositoryName, container_of, repository_name_in
 from podstead.features.git.processes import GitProcesses, installed_git
@@ -82,13 +81,10 @@ async def _back_up(backup: RunningBackup, directories: Directories, entry: Entry
     if not await directories.exists(name):
         backup.faults.append(f"The git repository of {container_of(entry)} is missing")
         return
-    claim = await _claim(directories, name)
-    try:
+    with await _claim(directories, name):
         place = directories.path(name)
         for each in _repository_files(place):
             _back_up_file(backup.sink, f"{FOLDER}/{place.name}", each)
-    finally:
-        claim.release()
 
 
 def _back_up_file(sink: Sink, place: str, each: _RepositoryFile) -> None:
@@ -236,7 +232,6 @@ async def _check(
 async def _is_whole(
     directories: Directories, processes: GitProcesses, name: RepositoryName
 ) -> bool:
-    path = directories.path(name)
     try:
         claim = await directories.claim(name)
     except Overloaded:
@@ -244,17 +239,15 @@ async def _is_whole(
     except StorageError:
         return False  # without its lock file, nobody can push either
     try:
-        await processes.run(
-            f"--git-dir={path}",
-            *("fsck", "--full", "--no-dangling", "--no-progress"),
-            environment=environment(processes.search_path, repository=str(path)),
-            holding=claim.descriptor,
-            time_limit_s=_FSCK_LIMIT_S,
-        )
+        with claim:
+            await processes.run_in(
+                directories.path(name),
+                *("fsck", "--full", "--no-dangling", "--no-progress"),
+                holding=claim,
+                time_limit_s=_FSCK_LIMIT_S,
+            )
     except ServerTrouble:
         return False
-    finally:
-        claim.release()
     return True
 
 
@@ -309,17 +302,11 @@ async def _pack(directories: Directories, processes: GitProcesses, name: Reposit
     claim = await directories.claim_exclusively(name)
     if claim is None:
         return False
-    path = str(directories.path(name))
     try:
-        await processes.run(
-            f"--git-dir={path}",
-            *("gc", "--prune=now", "--quiet"),
-            environment=environment(processes.search_path, repository=path),
-            holding=claim.descriptor,
-            time_limit_s=_GC_LIMIT_S,
-        )
+        with claim:
+            arguments = ("gc", "--prune=now", "--quiet")
+            place = directories.path(name)
+            await processes.run_in(place, *arguments, holding=claim, time_limit_s=_GC_LIMIT_S)
     except ServerTrouble:
         return False
-    finally:
-        claim.release()
     return True

@@ -18,7 +18,6 @@ import re
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from io import FileIO
 from pathlib import Path
@@ -78,19 +77,9 @@ IsKept = Callable[[RepositoryName, ResourcePath], Awaitable[bool]]
 """Whether a repository belongs to that container."""
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryClaim:
-    """An open file with a lock on a repository."""
-
-    file: FileIO
-
-    @property
-    def descriptor(self) -> int:
-        return self.file.fileno()
-
-    def release(self) -> None:
-        """Release the claim; processes that inherited it still hold it."""
-        self.file.close()
+DirectoryClaim = FileIO
+"""An open file with a lock on a repository: to close it releases the claim, which processes that
+inherited it still hold."""
 
 
 def directories_of(layout: RootLayout) -> Directories:
@@ -161,7 +150,7 @@ class Directories:
             await fill(draft)
             await self.run(self._finish, draft, name, container)
         except BaseException:
-            claim.release()
+            claim.close()
             shutil.rmtree(draft, ignore_errors=True)
             raise
         return claim
@@ -172,7 +161,7 @@ class Directories:
             self._place.mkdir(mode=_PRIVATE, exist_ok=True)
             draft = Path(mkdtemp(prefix="new-", dir=self._place))
             claim = _open_claim(draft, mode="xb")
-            fcntl.flock(claim.descriptor, fcntl.LOCK_SH)
+            fcntl.flock(claim.fileno(), fcntl.LOCK_SH)
         return draft, claim
 
     @contextlib.asynccontextmanager
@@ -182,7 +171,7 @@ class Directories:
         try:
             yield draft
         finally:
-            claim.release()
+            claim.close()
             shutil.rmtree(draft, ignore_errors=True)
 
     async def write(self, path: Path, content: AsyncIterator[bytes]) -> None:
@@ -213,10 +202,10 @@ class Directories:
                 while not await self.run(_join, claim, self.path(name)):  # noqa: ASYNC110
                     await asyncio.sleep(_CLAIM_NAP_S)
         except TimeoutError:
-            claim.release()
+            claim.close()
             raise Overloaded("The repository is being packed; try again in a moment") from None
         except BaseException:
-            claim.release()
+            claim.close()
             raise
         return claim
 
@@ -286,11 +275,9 @@ class Directories:
             claim = _claim_exclusively(path)
         if claim is None:
             return
-        try:
+        with claim:
             if not await self._is_kept(path, is_kept):
                 await self._remove_unless_held(path)
-        finally:
-            claim.release()
 
     async def _remove_unless_held(self, path: Path) -> None:
         if self._removal_lock is None:
@@ -346,13 +333,13 @@ def _trouble() -> Iterator[None]:
 
 
 def _open_claim(repository: Path, *, mode: str = "rb") -> DirectoryClaim:
-    return DirectoryClaim(FileIO(repository / _CLAIM, mode))
+    return FileIO(repository / _CLAIM, mode)
 
 
 def _join(claim: DirectoryClaim, repository: Path) -> bool:
     """Acquire a shared lock; False if the repository is locked exclusively."""
     try:
-        fcntl.flock(claim.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(claim.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return _lock_shared(claim)
     _clear_left_over(repository)
@@ -361,7 +348,7 @@ def _join(claim: DirectoryClaim, repository: Path) -> bool:
 
 def _lock_shared(claim: DirectoryClaim) -> bool:
     try:
-        fcntl.flock(claim.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(claim.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
@@ -374,9 +361,9 @@ def _claim_exclusively(repository: Path) -> DirectoryClaim | None:
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(claim.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(claim.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        claim.release()
+        claim.close()
         return None
     return claim
 

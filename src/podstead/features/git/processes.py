@@ -19,12 +19,14 @@ import subprocess
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
 from podstead.app.adapters.fair_semaphore import FairSemaphore
 from podstead.config import StartRefused
 from podstead.core.errors import DiskFull, ServerTrouble
+from podstead.features.git.configuration import environment
 from podstead.features.git.permission import Permission, Permit
 from podstead.features.git.protocol import MAX_HEAD_BYTES
 
@@ -169,6 +171,33 @@ class GitProcesses:
                 raise DiskFull
             raise ServerTrouble("git failed" if in_time else "git took too long")
         return output.decode("utf-8", "surrogateescape")
+
+    async def run_in(
+        self,
+        repository: Path,
+        *arguments: str,
+        holding: FileIO | None = None,
+        time_limit_s: float = 60,
+        changes: Mapping[str, str] | None = None,
+    ) -> str:
+        """Run ``git …`` in a repository, which it holds a claim on; ``changes`` are additional
+        settings."""
+        place = str(repository)
+        return await self.run(
+            f"--git-dir={place}",
+            *arguments,
+            environment=environment(self.search_path, repository=place, changes=changes),
+            holding=None if holding is None else holding.fileno(),
+            time_limit_s=time_limit_s,
+        )
+
+    async def initialize(self, directory: Path) -> None:
+        """Make a directory an empty repository."""
+        place = str(directory)
+        await self.run(
+            *("init", "--quiet", "--bare", "--template=", "--initial-branch=main", place),
+            environment=environment(self.search_path, repository=place),
+        )
 
     async def _start(
         self,

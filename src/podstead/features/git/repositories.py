@@ -13,7 +13,6 @@ import logging
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from podstead.config import Settings
@@ -21,7 +20,6 @@ from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble, StorageError
 from podstead.core.identifiers import ROOT, ResourcePath, storage_root
 from podstead.features.git import entries
-from podstead.features.git.configuration import environment
 from podstead.features.git.directories import Directories, DirectoryClaim, directories_of
 from podstead.features.git.processes import GitProcesses
 from podstead.storage.layout import RootLayout
@@ -69,12 +67,12 @@ class Repositories:
         if await self._directories.exists(EMPTY):
             return
         try:
-            claim = await self._directories.make(EMPTY, ROOT, self._init)
+            claim = await self._directories.make(EMPTY, ROOT, self._processes.initialize)
         except StorageError:
             if not await self._directories.exists(EMPTY):  # another worker was faster
                 raise
         else:
-            claim.release()
+            claim.close()
 
     async def close(self) -> None:
         """Cancel background tasks."""
@@ -113,18 +111,18 @@ class Repositories:
         """Create a repository for a container; ``None`` if it already has one, was deleted,
         or a precondition no longer holds. Raises ServerTrouble."""
         name = new_name(self._records.randomness)
-        claim = await self._directories.make(name, container, self._init)
+        claim = await self._directories.make(name, container, self._processes.initialize)
         try:
             is_ours = await self._records.try_commit(
                 [entries.put_repository(container, name)],
                 [*preconditions, Present(container), NoEntry(entries.repository_of(container))],
             )
         except BaseException:
-            claim.release()
+            claim.close()
             raise
         if is_ours:
             return ClaimedRepository(name, container, claim)
-        claim.release()
+        claim.close()
         await self._directories.remove(name)
         return None
 
@@ -173,7 +171,7 @@ class Repositories:
     async def _pack(self, name: entries.RepositoryName, container: ResourcePath) -> bool:
         """Merge packs if there are many. Returns whether much is unreachable or duplicated."""
         claimed = await self.join(name, container)
-        try:
+        with claimed.claim:
             await self._git(claimed, "gc", "--auto", "--quiet", time_limit_s=_TIDYING_LIMIT_S)
             # Each push adds one pack, even if it replaces everything that was there before.
             reached = await self._git(
@@ -182,8 +180,6 @@ class Repositories:
                 time_limit_s=_TIDYING_LIMIT_S,
             )
             stored_bytes = await self._directories.object_bytes(name)
-        finally:
-            claimed.claim.release()
         reached_bytes = int(reached)
         return stored_bytes - reached_bytes > max(_MIN_WASTE_BYTES, reached_bytes // 4)
 
@@ -193,34 +189,20 @@ class Repositories:
         if claim is None:
             return  # a push is in progress, and will schedule this again
         claimed = ClaimedRepository(name, container, claim)
-        try:
+        with claim:
             await self._git(claimed, "gc", "--prune=now", "--quiet", time_limit_s=_TIDYING_LIMIT_S)
-        finally:
-            claim.release()
 
     async def _charge(self, name: entries.RepositoryName, container: ResourcePath) -> None:
         await charge_repository(self._store, self._directories, name, container)
 
     # --- git ----------------------------------------------------------------------------------
 
-    async def _init(self, directory: Path) -> None:
-        await self._processes.run(
-            *("init", "--quiet", "--bare", "--template=", "--initial-branch=main"),
-            str(directory),
-            environment=environment(self._processes.search_path, repository=str(directory)),
-        )
-
     async def _git(
         self, claimed: ClaimedRepository, *arguments: str, time_limit_s: float = 60
     ) -> str:
-        repository = self.path(claimed.name)
-        variables = environment(self._processes.search_path, repository=repository)
-        return await self._processes.run(
-            f"--git-dir={repository}",
-            *arguments,
-            environment=variables,
-            holding=claimed.claim.descriptor,
-            time_limit_s=time_limit_s,
+        place = self._directories.path(claimed.name)
+        return await self._processes.run_in(
+            place, *arguments, holding=claimed.claim, time_limit_s=time_limit_s
         )
 
 

@@ -152,7 +152,7 @@ class GitService:
                 transfer,
                 _then(permit, self.capacity.limit_to_disk(content)),
                 name=claimed.name,
-                holding=claimed.claim.descriptor,
+                holding=claimed.claim.fileno(),
                 changes={
                     "receive.maxInputSize": str(limit_bytes),
                     "core.hooksPath": self.repositories.hooks,
@@ -161,7 +161,7 @@ class GitService:
             )
             return await _answered(running, self._finish(running, claimed))
         except BaseException:
-            claimed.claim.release()
+            claimed.claim.close()
             self.repositories.schedule_tidying(claimed)
             raise
 
@@ -216,7 +216,7 @@ class GitService:
             await self.repositories.settle(claimed)
         finally:
             await running.end()
-            claimed.claim.release()
+            claimed.claim.close()
             self.repositories.schedule_tidying(claimed)
 
     # --- running ------------------------------------------------------------------------------
