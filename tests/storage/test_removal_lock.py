@@ -77,7 +77,7 @@ async def test_a_repository_without_container_is_removed_after_the_hold(layout: 
     async def is_kept(_: RepositoryName, __: ResourcePath) -> bool:
         return False
 
-    (await directories.make(name, ResourcePath("/alice/c/"), fill)).release()
+    (await directories.make(name, ResourcePath("/alice/c/"), fill)).close()
     with removals_locked(layout.removal_lock):
         await directories.sweep(is_kept)
         assert await directories.exists(name)

@@ -12,7 +12,7 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final, Protocol
 
@@ -113,24 +113,16 @@ class NonceRequired(InvalidProof):
     error = "use_dpop_nonce"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProofVerifier:
-    """Verifies proofs, for resources and for the endpoints of the provider."""
+    """Verifies proofs, for resources and for the endpoints of the provider. With ``nonces``, a
+    proof must contain one of them."""
 
-    def __init__(
-        self,
-        *,
-        used: ReplayCache,
-        clock: Clock,
-        require_ath: bool,
-        refuse_replay: bool,
-        nonces: DpopNonces | None = None,
-    ) -> None:
-        """With ``nonces``, a proof must contain one of them."""
-        self._used = used
-        self._clock = clock
-        self._require_ath = require_ath
-        self._refuse_replay = refuse_replay
-        self._nonces = nonces
+    used: ReplayCache
+    clock: Clock
+    require_ath: bool
+    refuse_replay: bool
+    nonces: DpopNonces | None = None
 
     def check(self, text: str, request: ProofContext) -> DpopProof:
         """Verify a proof in every respect except that it is new. Raises InvalidProof, and
@@ -139,23 +131,23 @@ class ProofVerifier:
             proof = check_proof(
                 text,
                 request,
-                now_s=self._clock.now_ms() // 1000,
+                now_s=self.clock.now_ms() // 1000,
                 # Without an access token, the proof has none to refer to.
-                require_ath=self._require_ath and request.access_token is not None,
+                require_ath=self.require_ath and request.access_token is not None,
             )
         except InvalidJose as error:
             raise InvalidProof(str(error)) from error
-        if self._nonces is not None and not self._nonces.accepts(proof.nonce):
+        if self.nonces is not None and not self.nonces.accepts(proof.nonce):
             raise NonceRequired("Send the DPoP proof with the nonce of the DPoP-Nonce header")
         return proof
 
     async def use(self, proof: DpopProof) -> None:
         """Record the use of a proof. Raises InvalidProof for a second use."""
-        if not self._refuse_replay:
+        if not self.refuse_replay:
             return
         until_ms = proof.usable_until_s * 1000
-        now_ms = self._clock.now_ms()
-        if not await self._used.use_once(proof.use_key, until_ms=until_ms, now_ms=now_ms):
+        now_ms = self.clock.now_ms()
+        if not await self.used.use_once(proof.use_key, until_ms=until_ms, now_ms=now_ms):
             raise InvalidProof("DPoP proof jti already used")
 
 
@@ -203,27 +195,20 @@ class _ParsedToken:
     signer: PublicKey | None = None
 
 
+@dataclass(slots=True, kw_only=True)
 class AccessTokenVerifier:
-    """Verifies tokens of this server's provider and of others."""
+    """Verifies tokens of this server's provider and of others; ``own`` is ``None`` if this server
+    is not a provider."""
 
-    def __init__(
-        self,
-        *,
-        issuers: IssuerKeys,
-        web_ids: WebIdIssuers,
-        own: OwnProvider | None,
-        proofs: ProofVerifier,
-        rules: TokenRules,
-        clock: Clock,
-    ) -> None:
-        """``own`` is ``None`` if this server is not a provider."""
-        self._issuers = issuers
-        self._web_ids = web_ids
-        self._own = own
-        self._proofs = proofs
-        self._rules = rules
-        self._clock = clock
-        self._verified = BoundedCache[bytes, _ParsedToken](CACHE_CHARACTERS)
+    issuers: IssuerKeys
+    web_ids: WebIdIssuers
+    own: OwnProvider | None
+    proofs: ProofVerifier
+    rules: TokenRules
+    clock: Clock
+    _verified: BoundedCache[bytes, _ParsedToken] = field(
+        default_factory=lambda: BoundedCache[bytes, _ParsedToken](CACHE_CHARACTERS), init=False
+    )
 
     async def verify_dpop(
         self, credential: UnverifiedDpop, *, method: str, url: str, client_address: str
@@ -237,11 +222,11 @@ class AccessTokenVerifier:
             if thumbprint is None:
                 raise InvalidJose("The token is not bound to a key")
             request = ProofContext(method, url, credential.token)
-            proof = self._proofs.check(credential.proof, request)
+            proof = self.proofs.check(credential.proof, request)
             if not hmac.compare_digest(proof.thumbprint, thumbprint):
                 raise InvalidJose("The token is bound to another key")
             await self._check_trust(credential.token, parsed, client_address)
-            await self._proofs.use(proof)
+            await self.proofs.use(proof)
         except InvalidJose as refusal:
             raise _refused(refusal, "DPoP") from refusal
         return self._identity(parsed.claims, AuthenticationMethod.DPOP)
@@ -287,7 +272,7 @@ class AccessTokenVerifier:
     def _parse(self, text: str, *, in_time: bool = False) -> _ParsedToken:
         """``in_time`` is for a token whose request came in time; it is read as of its expiry."""
         token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
-        rules = self._rules
+        rules = self.rules
         ends_s = claim_number(token.claims, "exp") if in_time else None
         now_s = self._now_s() if ends_s is None else int(ends_s)
         claims = read_claims(token, now_s=now_s, allow_loopback=rules.allow_loopback)
@@ -310,9 +295,9 @@ class AccessTokenVerifier:
         asker: str | None = client_address
         if (
             own is None
-            and not self._issuers.knows(claims.issuer)
+            and not self.issuers.knows(claims.issuer)
             # A provider that somebody of this server has chosen is not unknown.
-            and await self._web_ids.is_named_here(claims.web_id, claims.issuer)
+            and await self.web_ids.is_named_here(claims.web_id, claims.issuer)
         ):
             asker = None
         signer = parsed.signer
@@ -320,14 +305,14 @@ class AccessTokenVerifier:
             await self._verify(text, parsed, own, asker)
         if own is not None:
             await own.check(claims)
-        elif not await self._web_ids.trusts(claims.web_id, claims.issuer, client_address):
+        elif not await self.web_ids.trusts(claims.web_id, claims.issuer, client_address):
             raise InvalidJose("The WebID does not name the token's issuer")
 
     async def _is_still_published(
         self, own: OwnProvider | None, parsed: _ParsedToken, signer: PublicKey, asker: str | None
     ) -> bool:
         if own is None:
-            return await self._issuers.publishes(parsed.claims.issuer, signer, asker)
+            return await self.issuers.publishes(parsed.claims.issuer, signer, asker)
         key = await own.key(parsed.key_id)
         return key is not None and key.thumbprint == signer.thumbprint
 
@@ -336,7 +321,7 @@ class AccessTokenVerifier:
     ) -> None:
         token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
         if own is None:
-            candidates = await self._issuers.candidates(token, parsed.claims.issuer, asker)
+            candidates = await self.issuers.candidates(token, parsed.claims.issuer, asker)
         else:
             key = await own.key(token.key_id)
             candidates = () if key is None else (key,)
@@ -360,11 +345,11 @@ class AccessTokenVerifier:
 
     def _own_of(self, claims: TokenClaims) -> OwnProvider | None:
         """The provider of this server, if the token names it as its issuer."""
-        own = self._own
+        own = self.own
         return own if own is not None and same_issuer(claims.issuer, own.issuer) else None
 
     def _now_s(self) -> int:
-        return self._clock.now_ms() // 1000
+        return self.clock.now_ms() // 1000
 
 
 def signer_of(token: CompactToken, candidates: tuple[PublicKey, ...]) -> PublicKey:

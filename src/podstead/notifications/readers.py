@@ -78,28 +78,26 @@ async def rules_deleted_since(
     return DeletedRules(rules, something_went=something_went, is_certain=not gone)
 
 
+@dataclass(frozen=True, slots=True)
 class RestoredRules:
     """The store with deleted rules put back in their places."""
 
-    def __init__(
-        self, store: ResourceStore, deleted: Mapping[identifiers.ResourcePath, DeletedAcl]
-    ) -> None:
-        self._store = store
-        self._deleted = deleted
+    store: ResourceStore
+    deleted: Mapping[identifiers.ResourcePath, DeletedAcl]
 
     async def read_metadata(self, paths: Iterable[identifiers.ResourcePath]) -> Snapshot:
         wanted = tuple(paths)
-        return self.restored(await self._store.read_metadata(wanted), wanted)
+        return self.restored(await self.store.read_metadata(wanted), wanted)
 
     def restored(self, snapshot: Snapshot, paths: Iterable[identifiers.ResourcePath]) -> Snapshot:
         """A snapshot of these paths with the rules put back."""
-        back = {path: self._deleted[path].metadata for path in paths if path in self._deleted}
+        back = {path: self.deleted[path].metadata for path in paths if path in self.deleted}
         return {**snapshot, **back}
 
     async def open_body(self, metadata: Metadata) -> OpenBody | None:
-        deleted = self._deleted.get(metadata.path)
+        deleted = self.deleted.get(metadata.path)
         if deleted is None:
-            return await self._store.open_body(metadata)
+            return await self.store.open_body(metadata)
         return ContentBody(deleted.content)
 
 

@@ -13,6 +13,7 @@ import os
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -72,25 +73,23 @@ class BundleFile(StreamedBody):
             yield piece
 
 
+@dataclass(frozen=True, slots=True)
 class RepositoryBundles:
     """Makes bundles of the repositories of containers, and repositories of bundles."""
 
-    def __init__(
-        self, records: RecordStore, directories: Directories, processes: GitProcesses | None
-    ) -> None:
-        """Without ``processes``, no repository can be bundled."""
-        self._records = records
-        self._directories = directories
-        self._processes = processes
+    records: RecordStore
+    directories: Directories
+    processes: GitProcesses | None
+    """``None`` if no repository can be bundled."""
 
     async def bundle_all(self, root: ResourcePath) -> Bundled:
         """The repositories in a pod. Raises ServerTrouble."""
         left_out: list[ResourcePath] = []
         bundles: dict[ResourcePath, RepositoryBundle] = {}
-        now_ms = self._records.now_ms()
-        async for each in entries.repository_entries(self._records.store, root=root, now_ms=now_ms):
+        now_ms = self.records.now_ms()
+        async for each in entries.repository_entries(self.records.store, root=root, now_ms=now_ms):
             container = entries.container_of(each)
-            if self._processes is None:
+            if self.processes is None:
                 left_out.append(container)
             elif (bundle := await self._bundle(each)) is not None:
                 bundles[container] = bundle
@@ -98,14 +97,14 @@ class RepositoryBundles:
 
     async def _bundle(self, entry: Entry) -> BundleFile | None:
         """One repository; ``None`` if it has no branch and no tag."""
-        with await self._directories.claim(entries.repository_name_in(entry)):
-            repository = self._directories.path(entries.repository_name_in(entry))
+        with await self.directories.claim(entries.repository_name_in(entry)):
+            repository = self.directories.path(entries.repository_name_in(entry))
             if not await self._git(repository, "for-each-ref", "--count=1"):
                 return None
-            async with self._directories.draft() as draft:
+            async with self.directories.draft() as draft:
                 file = draft / _FILE
                 await self._git(repository, "bundle", "create", "--quiet", str(file), "--all")
-                return await self._directories.run(BundleFile, file)
+                return await self.directories.run(BundleFile, file)
 
     async def _take(
         self, container: ResourcePath, content: Callable[[], AsyncIterator[bytes]]
@@ -116,12 +115,12 @@ class RepositoryBundles:
         Raises Unprocessable if git cannot read the bundle, or finds something wrong in it;
         ServerTrouble, and what ``content`` raises.
         """
-        processes = self._processes
+        processes = self.processes
         assert processes is not None  # noqa: S101 - the caller has looked
 
         async def fill(directory: Path) -> None:
             file = directory / _FILE
-            await self._directories.write(file, content())
+            await self.directories.write(file, content())
             await processes.initialize(directory)
             try:
                 await self._fetch(directory, file)
@@ -131,8 +130,8 @@ class RepositoryBundles:
                 raise Unprocessable("It is not a bundle of a valid git repository") from error
             file.unlink()
 
-        name = new_name(self._records.randomness)
-        claim = await self._directories.make(name, container, fill)
+        name = new_name(self.records.randomness)
+        claim = await self.directories.make(name, container, fill)
         return ClaimedRepository(name, container, claim)
 
     async def _fetch(self, repository: Path, bundle: Path) -> None:
@@ -166,7 +165,7 @@ class RepositoryBundles:
         not_taken: list[NotTaken] = []
         try:
             for each in archived:
-                if self._processes is None:
+                if self.processes is None:
                     not_taken.append(NotTaken(each.container, _NO_GIT))
                     continue
                 try:
@@ -180,17 +179,17 @@ class RepositoryBundles:
         except BaseException:
             for claimed in taken:
                 claimed.claim.close()
-                await self._directories.remove(claimed.name)
+                await self.directories.remove(claimed.name)
             raise
-        store = self._records.store
+        store = self.records.store
         for claimed in taken:
-            await charge_repository(store, self._directories, claimed.name, claimed.container)
+            await charge_repository(store, self.directories, claimed.name, claimed.container)
             claimed.claim.close()
 
     async def _git(self, repository: Path, *arguments: str) -> str:
-        assert self._processes is not None  # noqa: S101 - the callers have looked
+        assert self.processes is not None  # noqa: S101 - the callers have looked
         defects = {f"fetch.fsck.{each}": "ignore" for each in IGNORED_DEFECTS}
-        return await self._processes.run_in(
+        return await self.processes.run_in(
             repository, *arguments, changes=defects, time_limit_s=_LIMIT_S
         )
 

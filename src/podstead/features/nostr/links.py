@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import msgspec
@@ -80,30 +81,24 @@ class ProfileNames(Protocol):
         """Remove that statement from the profile. Raises as :meth:`add_name`."""
 
 
+@dataclass(kw_only=True)
 class NostrLinks:
     """Links, finds, lists and unlinks keys."""
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        profiles: ProfileNames,
-        methods: Sequence[SignInMethod],
-        audit: Audit,
-    ) -> None:
-        """``methods`` are all by which accounts can sign in."""
-        self._records = records
-        self._methods = methods
-        self._profiles = profiles
-        self._audit = audit
+    records: RecordStore
+    profiles: ProfileNames
+    methods: Sequence[SignInMethod]
+    """All by which accounts can sign in."""
+
+    audit: Audit
 
     async def find(self, public_key: str) -> Versioned[NostrLink] | None:
         """The link of a key (64 hexadecimal digits in lower case)."""
-        return await self._records.read(NOSTR_LINKS, public_key)
+        return await self.records.read(NOSTR_LINKS, public_key)
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[NostrLink]]:
         """The links of an account, oldest first."""
-        stored = await self._records.of_owner(NOSTR_LINKS, account_id)
+        stored = await self.records.of_owner(NOSTR_LINKS, account_id)
         return sorted(stored, key=lambda each: (each.value.created_s, each.key))
 
     async def link(
@@ -151,14 +146,14 @@ class NostrLinks:
         stored = await self.find(public_key)
         if stored is None or stored.value.account_id != account.value.account_id:
             raise NotFound(NostrCodes.NO_SUCH_KEY)
-        stays = await remaining_factor(self._records, self._methods, account, without=stored.entry)
+        stays = await remaining_factor(self.records, self.methods, account, without=stored.entry)
         await self._unpublish(account.value, public_key)
         await self._drop(stored, [account.unchanged, stored.unchanged, stays], source)
         return stored.entry
 
     def use(self, stored: Versioned[NostrLink], account: Versioned[Account]) -> Changes[None]:
         """The changes that record a sign-in to the account with the key."""
-        used = msgspec.structs.replace(stored.value, last_used_s=self._records.now_s())
+        used = msgspec.structs.replace(stored.value, last_used_s=self.records.now_s())
         return Changes(
             None, [NOSTR_LINKS.replace(stored, used)], [stored.unchanged, account.unchanged]
         )
@@ -171,8 +166,8 @@ class NostrLinks:
         owner = account.value.account_id
         if len(await self.of_account(owner)) >= MAX_PER_ACCOUNT:
             raise Conflict(NostrCodes.TOO_MANY_LINKED, number=MAX_PER_ACCOUNT)
-        link = NostrLink(public_key, owner, created_s=self._records.now_s())
-        await self._records.commit(
+        link = NostrLink(public_key, owner, created_s=self.records.now_s())
+        await self.records.commit(
             [
                 NOSTR_LINKS.put(public_key, link, owner=owner),
                 *await self._noting(NostrEvents.KEY_LINKED, link, source),
@@ -202,17 +197,17 @@ class NostrLinks:
         owner, method = stored.value.account_id, stored.entry
         removal = [
             NOSTR_LINKS.drop(stored.key),
-            *await end_records(self._records, owner, method),
+            *await end_records(self.records, owner, method),
             *await self._noting(NostrEvents.KEY_UNLINKED, stored.value, source),
         ]
-        await self._records.commit(removal, preconditions)
+        await self.records.commit(removal, preconditions)
         # Sessions and grants that began with it during the removal:
-        await self._records.commit(await end_records(self._records, owner, method))
+        await self.records.commit(await end_records(self.records, owner, method))
         self._note(NostrEvents.KEY_UNLINKED, stored.value)
 
     async def _publish(self, account: Account, public_key: str) -> NostrLink:
         """The profile names the key before the link is marked as published."""
-        await self._profiles.add_name(account.web_id, did_of(public_key))
+        await self.profiles.add_name(account.web_id, did_of(public_key))
 
         async def compute() -> Changes[NostrLink | None]:
             stored = await self.find(public_key)
@@ -221,7 +216,7 @@ class NostrLinks:
             published = msgspec.structs.replace(stored.value, published=True)
             return Changes(published, [NOSTR_LINKS.replace(stored, published)], [stored.unchanged])
 
-        published = await self._records.transact(compute)
+        published = await self.records.transact(compute)
         if published is None:  # it was unlinked at the same time
             await self._unpublish(account, public_key)
             raise Contention
@@ -232,17 +227,17 @@ class NostrLinks:
         may name it all the same. A profile that its owner could not change either stays as it is.
         """
         with contextlib.suppress(RequestRefused):
-            await self._profiles.remove_name(account.web_id, did_of(public_key))
+            await self.profiles.remove_name(account.web_id, did_of(public_key))
 
     async def _noting(
         self, event: NostrEvents, link: NostrLink, source: RequestSource
     ) -> Sequence[Record]:
         return await event_records(
-            self._records, link.account_id, event, source, subject=npub(link.public_key)
+            self.records, link.account_id, event, source, subject=npub(link.public_key)
         )
 
     def _note(self, event: NostrEvents, link: NostrLink) -> None:
-        self._audit.note(event, account_id=link.account_id, key=link.public_key)
+        self.audit.note(event, account_id=link.account_id, key=link.public_key)
 
 
 class ProofGone(FurtherRecordsRefused):

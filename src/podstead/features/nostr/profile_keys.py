@@ -111,29 +111,23 @@ class ProfileKeys:
         return stated_keys(graph, web_id)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedKeys:
     """Allows keys to sign in, and withdraws that permission."""
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        stated: ProfileKeys,
-        audit: Audit,
-    ) -> None:
-        self._records = records
-        self._stated = stated
-        self._audit = audit
+    records: RecordStore
+    stated: ProfileKeys
+    audit: Audit
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[AllowedKey]]:
         """The keys that the owner of an account has allowed."""
-        return await self._records.of_owner(ALLOWED_KEYS, account_id)
+        return await self.records.of_owner(ALLOWED_KEYS, account_id)
 
     async def find(self, account: Account, public_key: str) -> Versioned[AllowedKey] | None:
         """The permission of a key to sign in to an account, while the profile names the key."""
         key = allowed_key(account.account_id, public_key)
-        stored = await self._records.read(ALLOWED_KEYS, key)
-        if stored is None or not await self._stated.states(account, public_key):
+        stored = await self.records.read(ALLOWED_KEYS, key)
+        if stored is None or not await self.stated.states(account, public_key):
             return None
         return stored
 
@@ -142,10 +136,10 @@ class AllowedKeys:
     ) -> None:
         """Allow a key that the profile names to sign in. Raises NotFound for any other key,
         Conflict if there are too many."""
-        if not await self._stated.states(account.value, public_key):
+        if not await self.stated.states(account.value, public_key):
             raise NotFound(NostrCodes.NOT_IN_PROFILE)
         owner = account.value.account_id
-        key, now_ms = allowed_key(owner, public_key), self._records.now_ms()
+        key, now_ms = allowed_key(owner, public_key), self.records.now_ms()
         present = await self.of_account(owner)
         if any(each.key == key for each in present):
             return
@@ -153,29 +147,29 @@ class AllowedKeys:
             raise Conflict(NostrCodes.TOO_MANY_ALLOWED, number=MAX_PER_ACCOUNT)
         allowed = AllowedKey(public_key, owner, created_s=now_ms // 1000)
         event = NostrEvents.PROFILE_KEY_ALLOWED
-        await self._records.commit(
+        await self.records.commit(
             [
                 ALLOWED_KEYS.put(key, allowed, owner=owner),
-                *await event_records(self._records, owner, event, source, subject=npub(public_key)),
+                *await event_records(self.records, owner, event, source, subject=npub(public_key)),
             ],
             [account.unchanged, ALLOWED_KEYS.absent(key)],
         )
-        self._audit.note(event, account_id=owner, key=public_key)
+        self.audit.note(event, account_id=owner, key=public_key)
 
     async def end(self, account: Account, public_key: str, source: RequestSource) -> None:
         """Withdraw the permission of a key, and end the sessions and grants that began with it.
         Raises NotFound."""
         owner = account.account_id
         key = allowed_key(owner, public_key)
-        stored = await self._records.read(ALLOWED_KEYS, key)
+        stored = await self.records.read(ALLOWED_KEYS, key)
         if stored is None:
             raise NotFound(NostrCodes.KEY_NOT_ALLOWED)
-        await self._records.commit(
-            await ending_allowed_key(self._records, stored, source), [stored.unchanged]
+        await self.records.commit(
+            await ending_allowed_key(self.records, stored, source), [stored.unchanged]
         )
         # Sessions and grants that began with it during the removal:
-        await self._records.commit(await end_records(self._records, owner, stored.entry))
-        self._audit.note(NostrEvents.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
+        await self.records.commit(await end_records(self.records, owner, stored.entry))
+        self.audit.note(NostrEvents.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,32 +146,25 @@ BASIC_SCOPES: Final = {"safe": EventScope.SAFE, "any": EventScope.ANY, "off": No
 """By the value of the setting."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SignedRequests(CredentialScheme):
     """Verifies requests that are signed with an event."""
 
     authorization = ("nostr", "basic")
 
-    def __init__(
-        self,
-        *,
-        uses: EventVerifier,
-        clock: Clock,
-        rules: EventRules,
-        linked: LinkedKeys | None = None,
-    ) -> None:
-        """``linked`` is ``None`` if no key can be linked to an account."""
-        self._uses = uses
-        self._clock = clock
-        self._rules = rules
-        self._linked = linked
+    uses: EventVerifier
+    clock: Clock
+    rules: EventRules
+    linked: LinkedKeys | None = None
+    """``None`` if no key can be linked to an account."""
 
     def challenges(self, *, realm: str, claimed: bool) -> Mapping[str, str]:
         """Only requests that a feature claims get the challenge for passwords: browsers would ask
         people for one (A-7)."""
-        if not self._rules.accepted:
+        if not self.rules.accepted:
             return {}
         challenges = {"Nostr": f'Nostr realm="{realm}"'}
-        if claimed and self._rules.basic is not None:
+        if claimed and self.rules.basic is not None:
             challenges["Basic"] = f'Basic realm="{realm}", charset="UTF-8"'
         return challenges
 
@@ -196,7 +189,7 @@ class SignedRequests(CredentialScheme):
         try:
             event = read_event(sent.event)
             proven = self._check(event, sent, request)
-            await self._uses.use(
+            await self.uses.use(
                 event, remembered_until_s=proven.remembered_until_s, sequence=sequence
             )
             return await self._identity(event, proven)
@@ -207,10 +200,10 @@ class SignedRequests(CredentialScheme):
         """Check that the key that proved an identity still belongs to that agent. Raises
         NotAuthenticated."""
         key = identity.public_key
-        if self._linked is None or key is None:
+        if self.linked is None or key is None:
             return
         try:
-            web_id = await self._linked.web_id_of(key)
+            web_id = await self.linked.web_id_of(key)
             if identity.iri not in {web_id, did_of(key)}:
                 raise InvalidEvent("The key no longer belongs to this agent")
         except InvalidEvent as refusal:
@@ -219,7 +212,7 @@ class SignedRequests(CredentialScheme):
     def _check(
         self, event: NostrEvent, credential: UnverifiedEvent, request: SignedRequest
     ) -> VerifiedEvent:
-        rules = self._rules
+        rules = self.rules
         if not rules.accepted:
             raise InvalidEvent("Signed requests require https")
         reach = rules.basic if credential.as_password else EventScope.EXACT
@@ -228,16 +221,16 @@ class SignedRequests(CredentialScheme):
         return check_event(
             event,
             request,
-            now_s=self._clock.now_ms() // 1000,
+            now_s=self.clock.now_ms() // 1000,
             scope=reach,
             require_payload=rules.require_payload,
         )
 
     async def _identity(self, event: NostrEvent, proven: VerifiedEvent) -> Identity:
         did = did_of(event.public_key)
-        web_id = None if self._linked is None else await self._linked.web_id_of(event.public_key)
+        web_id = None if self.linked is None else await self.linked.web_id_of(event.public_key)
         own = web_id is None or (
-            self._linked is not None and await self._linked.is_linked(event.public_key)
+            self.linked is not None and await self.linked.is_linked(event.public_key)
         )
         return Identity(
             iri=web_id or did,

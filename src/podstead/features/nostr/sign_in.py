@@ -185,23 +185,15 @@ class SignedInByKey:
     restricted: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NostrSignIn:
     """Signs in with keys whose possession was proven."""
 
-    def __init__(
-        self,
-        *,
-        links: NostrLinks,
-        allowed: AllowedKeys,
-        accounts: Accounts,
-        records: RecordStore,
-        audit: Audit,
-    ) -> None:
-        self._links = links
-        self._allowed = allowed
-        self._accounts = accounts
-        self._records = records
-        self._audit = audit
+    links: NostrLinks
+    allowed: AllowedKeys
+    accounts: Accounts
+    records: RecordStore
+    audit: Audit
 
     async def sign_in(
         self, proof: KeyProof, *, name: str = "", only_linked: bool = False
@@ -212,11 +204,11 @@ class NostrSignIn:
         profile names is looked up in that account alone. Raises KeyUnknown, AccountDisabled,
         KeyNotEnough for a key that is not linked if ``only_linked``.
         """
-        if await self._links.find(proof.public_key) is not None:
+        if await self.links.find(proof.public_key) is not None:
             return await self._by_link(proof.public_key)
-        account = await self._accounts.find(name) if 0 < len(name) <= MAX_EMAIL_CHARACTERS else None
+        account = await self.accounts.find(name) if 0 < len(name) <= MAX_EMAIL_CHARACTERS else None
         allowed = (
-            None if account is None else await self._allowed.find(account.value, proof.public_key)
+            None if account is None else await self.allowed.find(account.value, proof.public_key)
         )
         if account is None or allowed is None:
             self.failed()
@@ -229,21 +221,21 @@ class NostrSignIn:
 
     def failed(self, account_id: str | None = None) -> None:
         """Record a failed sign-in with a key."""
-        self._audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor=FACTOR)
+        self.audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor=FACTOR)
 
     async def _by_link(self, public_key: str) -> SignedInByKey:
         async def compute() -> Changes[SignedInByKey]:
-            link = await self._links.find(public_key)
-            account = None if link is None else await self._accounts.read(link.value.account_id)
+            link = await self.links.find(public_key)
+            account = None if link is None else await self.accounts.read(link.value.account_id)
             if link is None or account is None:
                 self.failed()
                 raise KeyUnknown
             self._check_usable(account.value)
-            use = self._links.use(link, account)
+            use = self.links.use(link, account)
             signed_in = SignedInByKey(account, link.entry, restricted=False)
             return Changes(signed_in, use.records, use.preconditions)
 
-        return self._signed_in(await self._records.transact(compute))
+        return self._signed_in(await self.records.transact(compute))
 
     def _check_usable(self, account: Account) -> None:
         if account.disabled:
@@ -252,5 +244,5 @@ class NostrSignIn:
 
     def _signed_in(self, signed_in: SignedInByKey) -> SignedInByKey:
         account_id = signed_in.account.value.account_id
-        self._audit.note(AuditEvent.SIGNED_IN, account_id=account_id, factor=FACTOR)
+        self.audit.note(AuditEvent.SIGNED_IN, account_id=account_id, factor=FACTOR)
         return signed_in

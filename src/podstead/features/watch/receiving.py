@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from podstead.core.errors import RequestRefused
@@ -51,27 +51,20 @@ class ResumePoint:
     """The last state of the topic that was received."""
 
 
+@dataclass(frozen=True, slots=True)
 class ChannelReceiver:
     """Receives the changes of one topic over one protocol."""
 
-    def __init__(
-        self,
-        server: Server,
-        protocol: Protocol,
-        *,
-        topic_url: str,
-        receive_from: str,
-        place: ResumePoint,
-    ) -> None:
-        self._server = server
-        self._protocol = protocol
-        self._topic_url = topic_url
-        self._url = receive_from
-        self._place = place
+    server: Server
+    protocol: Protocol
+    _: KW_ONLY
+    topic_url: str
+    receive_from: str
+    place: ResumePoint
 
     def receive(self) -> AsyncGenerator[Reception, None]:
         """Receive from one connection. Raises WatchError."""
-        match self._protocol:
+        match self.protocol:
             case Protocol.EVENT_SOURCE:
                 return self._events()
             case Protocol.WEB_SOCKET:
@@ -84,9 +77,9 @@ class ChannelReceiver:
                 return self._lines()
 
     async def _events(self) -> AsyncGenerator[Reception, None]:
-        place = self._place
-        async with self._server.stream(
-            self._url, accept=_EVENTS, last_id=place.last_id, with_token=False
+        place = self.place
+        async with self.server.stream(
+            self.receive_from, accept=_EVENTS, last_id=place.last_id, with_token=False
         ) as answer:
             self._check(answer, _EVENTS)
             yield Connected()
@@ -102,14 +95,14 @@ class ChannelReceiver:
                 place.last_id, place.retry_ms = stream.last_id, stream.retry_ms
 
     async def _messages_of_socket(self) -> AsyncGenerator[Reception, None]:
-        async with self._server.web_socket(self._url, with_token=False) as opened:
+        async with self.server.web_socket(self.receive_from, with_token=False) as opened:
             yield Connected()
             async for text in opened.texts():
                 yield _read(text.encode())
 
     async def _messages(self) -> AsyncGenerator[Reception, None]:
-        async with self._server.stream(
-            self._url, accept=f"{TURTLE}, {JSON_LD};q=0.9", with_token=True
+        async with self.server.stream(
+            self.receive_from, accept=f"{TURTLE}, {JSON_LD};q=0.9", with_token=True
         ) as answer:
             take = self._taker(self._check(answer, TURTLE, JSON_LD))
             yield Connected()
@@ -124,20 +117,20 @@ class ChannelReceiver:
     async def _messages_after_the_first(self) -> AsyncGenerator[Reception, None]:
         """The first message states the current state of the resource (N-22), which is a change only
         if the state that was received before the connection was lost differs."""
-        is_first, known = True, self._place.state
+        is_first, known = True, self.place.state
         async for received in self._messages():
             if isinstance(received, changes.ReceivedChange) and is_first:
                 is_first = False
                 if known is None or received.state in (None, known):
-                    self._place.state = received.state
+                    self.place.state = received.state
                     continue
             yield received
 
     async def _lines(self) -> AsyncGenerator[Reception, None]:
-        async with self._server.web_socket(
-            self._url, protocols=[Protocol.SOLID_0_1.value], with_token=True
+        async with self.server.web_socket(
+            self.receive_from, protocols=[Protocol.SOLID_0_1.value], with_token=True
         ) as opened:
-            await opened.send(f"sub {self._topic_url}")
+            await opened.send(f"sub {self.topic_url}")
             lines = opened.texts()
             await self._acknowledged(lines)
             yield Connected()
@@ -148,7 +141,7 @@ class ChannelReceiver:
 
     async def _acknowledged(self, lines: AsyncIterator[str]) -> None:
         """Wait for ``ack`` (L-4). Raises WatchError."""
-        host = host_of(self._url)
+        host = host_of(self.receive_from)
         try:
             async with asyncio.timeout(ACK_TIMEOUT_S):
                 async for line in lines:
@@ -164,7 +157,7 @@ class ChannelReceiver:
     def _check(self, answer: RemoteResponse, *media_types: str) -> str:
         """The media type of the response, which must be one of those. Raises WatchError."""
         if answer.status != _OK:
-            raise NotServed(answer.status, host=host_of(self._url))
+            raise NotServed(answer.status, host=host_of(self.receive_from))
         try:
             media_type = essence(answer.headers.get("Content-Type", ""))
         except RequestRefused as error:
@@ -178,10 +171,10 @@ class ChannelReceiver:
     ) -> Callable[[bytes], tuple[list[changes.ReceivedChange], bytes]]:
         if media_type == JSON_LD:
             return changes.split_json
-        return lambda content: changes.split_turtle(content, url=self._url)
+        return lambda content: changes.split_turtle(content, url=self.receive_from)
 
     def _unreadable(self) -> WatchError:
-        return WatchError(f"Cannot read the messages from {host_of(self._url)} as changes.")
+        return WatchError(f"Cannot read the messages from {host_of(self.receive_from)} as changes.")
 
 
 def _read(content: bytes) -> changes.ReceivedChange | Missed:
