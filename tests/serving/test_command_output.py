@@ -115,6 +115,10 @@ def ask_about_accounts(ask: Asked) -> None:
     made = ask("invite create")
     assert [each["id"] for each in ask("invite list")] == [made["id"]]
     ask("invite revoke", made["id"])
+    ask("settings set", "registration", "closed")
+    listed = {each["name"]: each["value"] for each in ask("settings list")}
+    assert listed["registration"] == "closed"
+    ask("settings unset", "registration")
     ask("account delete", "alice", "--yes")
     ask("account free-name", "alice")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from podstead.app.adapters.audit import LogAudit, NamingRecordStore
@@ -46,12 +46,13 @@ def build_accounts(
     audit: Audit | None = None,
     limits: FailureLimits | None = None,
     signing_keys: Sequence[bytes] = (),
+    sends_mail: Callable[[], bool] | None = None,
 ) -> AccountServices:
     """The services of one process; new accounts name this server as their provider.
 
     ``passwords`` and ``limits`` are for tests, ``audit`` is for the operator's commands. The first
     of the ``signing_keys`` signs the cookies that identify known browsers; without any, no browser
-    is known.
+    is known. ``sends_mail`` is that of a server, in which it may change.
     """
     passwords = passwords or Argon2Passwords()
     audit = audit or LogAudit()
@@ -69,7 +70,7 @@ def build_accounts(
         ),
         passwords=passwords,
         audit=audit,
-        verifies_emails=settings.reaches_people,
+        sends_mail=sends_mail or (lambda: settings.reaches_people),
     )
     attempts = Attempts(
         records=records,

@@ -52,6 +52,7 @@ class WorkerLifespan:
     async def _start(self) -> None:
         services, provider = self._services, self._services.provider
         await services.store.open()
+        await services.live.start()
         services.live_updates.start()
         if provider is not None:
             await asyncio.to_thread(provider.keys.maintain)
@@ -68,6 +69,7 @@ class WorkerLifespan:
         )
         if not await _has_step_completed(self._rules_index):
             self._run(build_index(self._rules_index))
+        self._run(services.live.follow())
         self._run(log_acts_regularly(records))
         if provider is not None:
             self._run(store_regularly(provider.audit.store, provider.slow_requests.store))

@@ -59,8 +59,13 @@ class Provider:
             passwords=services.passwords,
             audit=self.audit,
             signing_keys=[bytes(key) for key in services.keys],
+            sends_mail=self.sends_mail,
         )
         self.records = self.accounts.records
+
+    def sends_mail(self) -> bool:
+        """Whether messages are delivered."""
+        return self.services.live.current.reaches_people
 
     # Sessions and credentials of people
 
@@ -178,7 +183,7 @@ class Provider:
             proofs=self.services.proofs,
             counters=self.services.store,
             registrations_per_hour=self.settings.registrations_per_hour,
-            registration_open=not self.services.registration.is_closed,
+            registration_open=lambda: not self.services.registration.is_closed,
             clock=self.services.clock,
             description=self.services.consent.metadata if self.services.consent else {},
         )
@@ -199,12 +204,12 @@ class Provider:
         return SlowRequests(self.records)
 
     @cached_property
-    def request_notices(self) -> AccessRequestMails | None:
-        """What tells owners that somebody asks them for access, if messages are delivered."""
-        if not self.settings.reaches_people:
-            return None
+    def request_notices(self) -> AccessRequestMails:
+        """What tells owners that somebody asks them for access."""
         link = self.services.base_url + REQUESTS
-        return AccessRequestMails(self.records, self.accounts.accounts, link=link)
+        return AccessRequestMails(
+            self.records, self.accounts.accounts, link=link, sends_mail=self.sends_mail
+        )
 
     def note_refused_invitation(self) -> None:
         """Log that somebody sent a wrong code."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from podstead.app.adapters.keys import token_policy
+from podstead.app.live_settings import SettingChanges
 from podstead.app.monitoring.console import ServerHealth, shown_settings
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.administration.pods import Directory, PodActions
@@ -21,7 +22,8 @@ from podstead.web.account import account_pages, collections
 from podstead.web.account.first_steps import FirstSteps
 from podstead.web.account.security_page import SecurityPage
 from podstead.web.console.accounts import AccountPage, AccountsPage
-from podstead.web.console.server import HealthPage, InvitationsPage, LogPage, SettingsPage
+from podstead.web.console.server import HealthPage, InvitationsPage, LogPage
+from podstead.web.console.settings import SettingsPage
 from podstead.web.pages.site import Site
 from podstead.web.routes import Route
 from podstead.web.sign_in import authorization, browser_sign_in
@@ -184,7 +186,8 @@ class ProviderPages:
             self._recoveries,
             self.sign_in,
             provider.audit,
-            self._verification if self._settings.reaches_people else None,
+            self._verification,
+            provider.sends_mail,
         )
 
     def _account_pages(self) -> tuple[object, ...]:
@@ -231,7 +234,7 @@ class ProviderPages:
             SharedLists(services.resource_context, services.owners),
             provider.sign_in_methods,
             self._recoveries,
-            self._settings.reaches_people,
+            provider.sends_mail,
         )
 
     def _console_pages(self) -> tuple[object, ...]:
@@ -239,26 +242,38 @@ class ProviderPages:
         site, provider, settings = self.site, self._provider, self._settings
         accounts, records, audit = self._accounts.accounts, provider.records, provider.audit
         directory = Directory(records, accounts)
+        live, quota_bytes = self._services.live, self._services.quota_bytes
         health = ServerHealth(
-            settings,
+            live.now,
             records,
             provider.slow_requests,
             self._services.live_updates.handlers,
             self._services.feature_health,
         )
         return (
-            AccountsPage(site, directory, settings.quota_bytes),
+            AccountsPage(site, directory, quota_bytes),
             AccountPage(
                 site,
                 directory,
                 self._accounts.administration,
                 PodActions(records, audit),
-                settings.quota_bytes,
+                quota_bytes,
             ),
             LogPage(site, AuditLog(records), accounts),
             HealthPage(site, health.read),
-            SettingsPage(site, shown_settings(settings)),
-            InvitationsPage(site, InvitationActions(records, audit), settings.registration),
+            SettingsPage(
+                site,
+                lambda: shown_settings(live),
+                SettingChanges(settings, records, audit),
+                live.look,
+                AuditLog(records),
+                {
+                    name: form
+                    for each in self._services.features
+                    for name, form in each.setting_forms.items()
+                },
+            ),
+            InvitationsPage(site, InvitationActions(records, audit)),
             LinkPage(
                 site,
                 accounts,
@@ -267,7 +282,7 @@ class ProviderPages:
                 audit,
                 provider.second_step,
             ),
-            ForgotPage(site, records, settings.reaches_people, self._recoveries),
+            ForgotPage(site, records, provider.sends_mail, self._recoveries),
             VerifyPage(site, self._verification),
         )
 

@@ -20,6 +20,7 @@ from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.app.adapters.registration import about_operator, terms_hash
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.lifespan import WorkerLifespan
+from podstead.app.live_settings import LiveSettings
 from podstead.app.live_updates import LiveUpdates
 from podstead.app.monitoring import observability
 from podstead.app.monitoring.checks import WorkerChecks
@@ -140,10 +141,17 @@ class Services:
         return RecordStore(self.store, self.clock, self.randomness)
 
     @cached_property
+    def live(self) -> LiveSettings:
+        """The settings in effect."""
+        return LiveSettings(self.settings, self.records)
+
+    def quota_bytes(self) -> int:
+        """The quota of each pod without one of its own; 0 for none."""
+        return self.live.current.quota_bytes
+
+    @cached_property
     def capacity(self) -> StorageCapacity:
-        return StorageCapacity(
-            usage=self.store, space=self.space, quota_bytes=self.settings.quota_bytes
-        )
+        return StorageCapacity(usage=self.store, space=self.space, quota_bytes=self.quota_bytes)
 
     @cached_property
     def keys(self) -> tuple[SigningKey, ...]:
@@ -350,7 +358,7 @@ class Services:
             records=self.records,
             gate=self.gate,
             documents=self.documents,
-            quota_bytes=self.settings.quota_bytes,
+            quota_bytes=self.quota_bytes,
             write_hooks=(*write_hooks(self.records), self.rules_index),
             container_hooks=container_hooks(self.records),
             read_observers=[each.read_observer for each in self.features if each.read_observer],
@@ -427,9 +435,9 @@ class Services:
     @cached_property
     def registration(self) -> Registration:
         """Who may register, and on which terms."""
-        settings = self.settings
+        settings, now = self.settings, self.live.now
         return Registration(
-            mode=settings.registration,
+            read_mode=lambda: now().registration,
             limit=PodCreationLimit(
                 counters=self.store,
                 clock=self.clock,
@@ -439,7 +447,7 @@ class Services:
             invitations=Invitations(self.records),
             wrong_codes=InvitationGuessLimit(self.store, self.clock),
             refused=self.provider.note_refused_invitation if self.provider else None,
-            about=about_operator(settings),
+            read_about=lambda: about_operator(now()),
             terms_hash=terms_hash(settings),
         )
 
@@ -471,6 +479,7 @@ class Services:
             responses=ResponseCache(
                 store=self.store if self.store.prefetch is None else None,
                 keys=self.provider.keys if self.provider else None,
+                settings=self.live,
                 clock=self.clock,
                 capacity_bytes=self.settings.rendering_cache_bytes // 4,
                 ignored_fields=observability.ignored_fields(self.settings),
@@ -482,7 +491,7 @@ class Services:
 
     @cached_property
     def feature_health(self) -> FeatureHealth:
-        return FeatureHealth(self.settings, self.records)
+        return FeatureHealth(self.live.now, self.records)
 
     @cached_property
     def _resource_headers(self) -> Sequence[HeaderField]:
@@ -588,7 +597,7 @@ class Services:
             requests=self.readings.requests,
             ids=RequestIds(self.authorities, self.randomness),
             answers=worker_answers(
-                self.settings,
+                self.live.now,
                 readings=self.readings,
                 checks=WorkerChecks(self.store, self.space, self.clock),
                 store=self.store,

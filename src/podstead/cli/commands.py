@@ -31,6 +31,7 @@ _COMMANDS: Final = {
     "pod": "podstead.cli.pod:pod",
     "restore": "podstead.cli.backup:restore",
     "service": "podstead.cli.service:service",
+    "settings": "podstead.cli.settings:settings_",
     "start": "podstead.cli.start:start",
     "token": "podstead.cli.token:token",
 }

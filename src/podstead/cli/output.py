@@ -60,6 +60,14 @@ def read_password(*, confirmed: bool = False) -> str:
     return line
 
 
+def read_secret(name: str) -> str:
+    """A secret that the operator types, or the first line of standard input."""
+    if sys.stdin.isatty():
+        typed: str = click.prompt(name, hide_input=True)
+        return typed
+    return sys.stdin.readline().rstrip("\r\n")
+
+
 T = TypeVar("T")
 
 _KIB: Final = 1024

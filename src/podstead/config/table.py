@@ -65,6 +65,9 @@ class Row(Generic[T]):
     """Whether messages must not repeat the value."""
     common: bool = False
     """Whether ``--help`` lists it, because most operators need it."""
+    live: bool = False
+    """Whether operators can change it while the server runs. Whatever uses it then asks for the
+    settings in effect (:mod:`podstead.app.live_settings`) each time."""
     field: str = ""
     """The field of the settings dataclass, filled in by :func:`rows_of`."""
     default: object = None
@@ -107,6 +110,7 @@ class Details(TypedDict, total=False):
     sources: Sources
     secret: bool
     common: bool
+    live: bool
 
 
 def setting(

@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.wac.gate import AccessRestriction
     from podstead.web.account.collections import Collection
     from podstead.web.account.security_page import SecuritySection
+    from podstead.web.console.settings import SettingForm
     from podstead.web.description_endpoints import StorageLink
     from podstead.web.files.documents import ContentPreviews, DocumentOffers
     from podstead.web.files.search import SearchResults
@@ -271,6 +272,10 @@ class WorkerFeature:
     security_sections: Sequence[SecuritySection] = ()
     """Sections of the page about security."""
 
+    setting_forms: Mapping[str, SettingForm] = {}
+    """The forms of settings that operators change while the server runs, by their names; others
+    have one field. Texts for both: :func:`podstead.web.console.settings.add_setting_texts`."""
+
     credentials: Sequence[CredentialScheme] = ()
     """Further ways to authenticate the sender of a request."""
 
@@ -397,6 +402,10 @@ class Feature:
     def certificate(self, settings: Settings) -> CertificateSource:
         """What obtains the certificate; the data root is there. Raises StartRefused."""
         raise NotImplementedError
+
+    def certificate_file(self, settings: Settings) -> Path | None:
+        """The file with that certificate; ``None`` without."""
+        return None
 
     def reaches_people(self, settings: Settings) -> bool:
         """Whether the feature delivers the messages that wait for people

@@ -66,14 +66,14 @@ _ENDED_BY_A_NEW_PASSWORD: Final[Sequence[RecordKind[Any]]] = (
 class Accounts:
     """Creates, finds, changes and deletes accounts.
 
-    ``verifies_emails`` if the server sends mail.
+    ``sends_mail`` tells whether the server sends messages, by which addresses are confirmed.
     """
 
     records: RecordStore
     pods: account_creation.PodPlanner
     passwords: PasswordHasher
     audit: Audit
-    verifies_emails: bool = False
+    sends_mail: Callable[[], bool]
 
     # --- making -------------------------------------------------------------------------------
 
@@ -332,7 +332,7 @@ class Accounts:
 
     async def _verification(self, account: Account, source: RequestSource) -> Sequence[Record]:
         """The records that queue a message with which the person confirms a new address."""
-        if not self.verifies_emails:
+        if not self.sends_mail():
             return ()
         return await queued_verification(self.records, account, source.language)
 

@@ -37,6 +37,7 @@ class AuditEvent(EventKind):
     SIGN_IN_LINK_CREATED = "one-time sign-in link created"
     SIGN_IN_LINK_USED = "one-time sign-in link used"
     QUOTA_SET = "quota of a pod set"
+    SETTING_CHANGED = "setting changed"
     INVITATION_CREATED = "invitation created"
     INVITATION_REVOKED = "invitation revoked"
     INVITATION_REFUSED = "invitation refused"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -65,6 +66,20 @@ class MailJob(msgspec.Struct, frozen=True):
     login: str = ""
     facts: dict[str, str] = msgspec.field(default_factory=dict)
     attempts: int = 0
+    error: str = ""
+    """Why it could not be sent the last time, and when that was."""
+    failed_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """The messages that wait: how many, how many of them have failed at least once, when the oldest
+    was queued, and the last error."""
+
+    waiting: int
+    failing: int
+    oldest_ms: int | None
+    error: str
 
 
 _JOBS: Final = {subject: RecordKind(f"mail-{subject.value}", MailJob) for subject in MailSubject}
@@ -157,24 +172,33 @@ class MailQueue:
         """How many messages wait."""
         return await waiting_messages(self._records.store)
 
-    async def failing(self) -> int:
-        """How many messages have failed at least once, up to a thousand."""
-        now_ms, failing = self._records.now_ms(), 0
+    async def backlog(self) -> Backlog:
+        """What waits, and what has failed among up to a thousand messages of each kind."""
+        now_ms, jobs = self._records.now_ms(), list[MailJob]()
         for kind in _JOBS.values():
             page = await kind.page(self._records.store, now_ms=now_ms, limit=1000)
-            failing += sum(1 for each in page if each.value.attempts)
-        return failing
+            jobs += [each.value for each in page]
+        failed = [each for each in jobs if each.attempts]
+        last = max(failed, key=lambda each: each.failed_ms, default=None)
+        return Backlog(
+            waiting=await self.waiting(),
+            failing=len(failed),
+            oldest_ms=min((each.queued_ms for each in jobs), default=None),
+            error="" if last is None else last.error,
+        )
 
     async def done(self, stored: Versioned[MailJob]) -> None:
         """Remove a message that was sent, or never will be."""
         await self._records.commit([_JOBS[MailSubject(stored.value.subject)].drop(stored.key)])
 
-    async def later(self, stored: Versioned[MailJob]) -> None:
-        """Postpone a message after a failure."""
+    async def later(self, stored: Versioned[MailJob], error: str = "") -> None:
+        """Postpone a message after a failure; ``error`` says why, in English."""
         kind, job = _JOBS[MailSubject(stored.value.subject)], stored.value
         wait_s = RETRY_S[min(job.attempts, len(RETRY_S) - 1)]
         key = _key(self._records.now_ms() + wait_s * 1000, job_id(stored))
-        again = msgspec.structs.replace(job, attempts=job.attempts + 1)
+        again = msgspec.structs.replace(
+            job, attempts=job.attempts + 1, error=error, failed_ms=self._records.now_ms()
+        )
         moved = kind.put(key, again, owner=stored.owner, expires_ms=stored.expires_ms)
         # If the account was deleted meanwhile, so was the message.
         await self._records.try_commit([kind.drop(stored.key), moved], [stored.unchanged])

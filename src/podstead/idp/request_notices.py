@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath
@@ -14,8 +15,16 @@ from podstead.storage.record_store import RecordStore
 class AccessRequestMails:
     """Queues these messages."""
 
-    def __init__(self, records: RecordStore, accounts: Accounts, *, link: str) -> None:
+    def __init__(
+        self,
+        records: RecordStore,
+        accounts: Accounts,
+        *,
+        link: str,
+        sends_mail: Callable[[], bool],
+    ) -> None:
         """``link`` is the URL of the page with the requests."""
+        self._sends_mail = sends_mail
         self._records = records
         self._accounts = accounts
         self._queue = MailQueue(records)
@@ -24,6 +33,8 @@ class AccessRequestMails:
     async def asked(self, storage: ResourcePath, *, by: str, about: ResourcePath) -> None:
         """Queue a message to the owner of a storage. If that fails, the request was sent all the
         same."""
+        if not self._sends_mail():
+            return
         with contextlib.suppress(ServerTrouble):
             stored = await self._accounts.find(storage.strip("/"))
             account = None if stored is None else stored.value

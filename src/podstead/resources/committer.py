@@ -308,13 +308,13 @@ class Committer:
         self,
         store: ResourceStore,
         *,
-        quota_bytes: int,
+        quota_bytes: Callable[[], int],
         clock: Clock,
         acl_listener: AclListener,
         observers: Sequence[WriteObserver] = (),
         extensions: Sequence[WriteExtension] = (),
     ) -> None:
-        """``quota_bytes`` is the quota of each pod without one of its own; 0 for none."""
+        """``quota_bytes`` tells the quota of each pod without one of its own; 0 for none."""
         self._store = store
         self._quota_bytes = quota_bytes
         self._clock = clock
@@ -361,7 +361,7 @@ class Committer:
     ) -> Outcome | None:
         """Commit one plan; ``None`` if a precondition no longer held."""
         write = planned.with_preconditions(
-            request.preconditions, default_quota_bytes=self._quota_bytes
+            request.preconditions, default_quota_bytes=self._quota_bytes()
         )
         if request.records:
             write = replace(write, records=write.records + request.records)
@@ -394,7 +394,7 @@ class Committer:
         """Commit a write without locks; ``None`` if a precondition does not hold. Raises
         QuotaExceeded."""
         if write.puts:
-            write = replace(write, default_quota_bytes=self._quota_bytes)
+            write = replace(write, default_quota_bytes=self._quota_bytes())
         for extension in self._extensions:
             write = await extension.extended(agent, write)
         ended = await self._store.commit(write)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,12 +32,12 @@ class ReadObserver(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteContext:
     """What writes of resources work with: the store with its records, the RDF documents, and what
-    adds records to a write. ``quota_bytes`` is the quota of each pod without one of its own; 0 for
-    none."""
+    adds records to a write. ``quota_bytes`` tells the quota of each pod without one of its own; 0
+    for none."""
 
     records: RecordStore
     documents: Documents
-    quota_bytes: int = 0
+    quota_bytes: Callable[[], int]
     write_hooks: Sequence[WriteHook] = ()
     container_hooks: Sequence[ContainerHook] = ()
 

@@ -179,7 +179,7 @@ class PodRenamer:
                 *(Change(put.path, ChangeType.CREATE) for put in puts),
                 *(Change(each.path, ChangeType.DELETE) for each in reversed(resources)),
             ),
-            default_quota_bytes=self.context.quota_bytes,
+            default_quota_bytes=self.context.quota_bytes(),
         )
         ended = await self.context.store.commit(write)
         if isinstance(ended, OverQuota):

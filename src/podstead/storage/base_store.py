@@ -240,6 +240,12 @@ class BaseStore(ABC):
     async def _sweep_uses(self, now_ms: int) -> None:
         """Remove full rate buckets and expired uses."""
 
+    _select_version: str
+
+    async def database_version(self) -> tuple[str, int]:
+        (found,) = await self._all(self._select_version, (), _version_of)
+        return found
+
     # --- bodies -------------------------------------------------------------------------------
 
     @property
@@ -460,6 +466,10 @@ def _number(row: Row) -> int:
 
 
 def _pair(row: Row) -> tuple[str, int]:
+    return str(row[0]), int(row[1])
+
+
+def _version_of(row: Row) -> tuple[str, int]:
     return str(row[0]), int(row[1])
 
 

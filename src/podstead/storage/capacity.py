@@ -6,7 +6,7 @@ or fills the disk with bodies that cannot be committed.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -29,7 +29,7 @@ class PodQuotas:
     """Finds quotas; 0 means none."""
 
     pods: PodRecords
-    default_bytes: int
+    default_bytes: Callable[[], int]
     """The quota of each pod that has none of its own."""
 
     async def of(self, storage: ResourcePath | None) -> int:
@@ -38,15 +38,17 @@ class PodQuotas:
             return 0
         pod = await self.pods.read_pod(storage.strip("/"))
         if pod is None or pod.quota_bytes is None:
-            return self.default_bytes
+            return self.default_bytes()
         return pod.quota_bytes
 
 
 class StorageCapacity:
     """Bounds what the requests of one worker store, by the disk space and by each quota."""
 
-    def __init__(self, *, usage: PodRegistry, space: DiskSpace, quota_bytes: int) -> None:
-        """``quota_bytes`` is the quota of each storage without one of its own; 0 for none."""
+    def __init__(
+        self, *, usage: PodRegistry, space: DiskSpace, quota_bytes: Callable[[], int]
+    ) -> None:
+        """``quota_bytes`` tells the quota of each storage without one of its own; 0 for none."""
         self._usage = usage
         self._space = space
         self.quotas = PodQuotas(usage, quota_bytes)

@@ -434,6 +434,10 @@ class Store(
     async def database_bytes(self) -> int:
         """What the records take on disk, with small bodies. Raises StorageError."""
 
+    async def database_version(self) -> tuple[str, int]:
+        """The name and version of the database, and the number of its newest migration. Raises
+        StorageError."""
+
     def removals_locked(self) -> AbstractContextManager[None]:
         """Keep large bodies from being removed by any process, for a backup or a check, which may
         block.

@@ -67,16 +67,26 @@ class TermsNotAccepted(BadRequest):
 class Registration:
     """Who may register, how often, and on which terms."""
 
-    mode: str
-    """``open``, ``invited`` or ``closed``."""
+    read_mode: Callable[[], str]
+    """Tells the present mode."""
     limit: PodCreationLimit
     invitations: Invitations
     wrong_codes: InvitationGuessLimit
     refused: Callable[[], None] | None
     """Is told of each wrong code."""
-    about: AboutOperator
+    read_about: Callable[[], AboutOperator]
     terms_hash: str = ""
     """The SHA-256 of the terms to accept; empty if there are none."""
+
+    @property
+    def mode(self) -> str:
+        """``open``, ``invited`` or ``closed``."""
+        return self.read_mode()
+
+    @property
+    def about(self) -> AboutOperator:
+        """What pages say about the operator."""
+        return self.read_about()
 
     @property
     def is_closed(self) -> bool:

@@ -79,14 +79,16 @@ class ResponseCache:
         *,
         store: StateMark | None,
         keys: StateMark | None = None,
+        settings: StateMark | None = None,
         clock: Clock,
         capacity_bytes: int,
         ignored_fields: frozenset[bytes] = frozenset(),
     ) -> None:
         """``store`` is ``None`` where responses have dependencies instead. ``keys`` are the keys of
-        this server's own provider, if there is one. ``ignored_fields`` are header fields that
+        this server's own provider, if there is one, and ``settings`` those that change while the
+        server runs. ``ignored_fields`` are header fields that
         differ in every request and that no response depends on."""
-        self._sources = tuple(source for source in (store, keys) if source is not None)
+        self._sources = tuple(source for source in (store, keys, settings) if source is not None)
         self._needs_dependencies = store is None
         self._clock = clock
         self._select: Callable[[Iterable[_Field]], tuple[_Field, ...]]

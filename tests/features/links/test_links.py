@@ -573,9 +573,10 @@ async def test_an_operator_forbids_links(start: Start, clock: FakeClock) -> None
 
 
 async def test_a_pod_has_a_limited_number_of_links(
-    server: Server, owner: Owner, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    start: Start,
 ) -> None:
-    monkeypatch.setattr("podstead.features.links.sharing_links.MAX_LINKS", 2)
+    server = await start(sharing_links_per_pod=2)
+    owner = Owner(await sign_in_by_token(server, server.alice))
     await owner.link()
     await owner.link()
     page = await owner.asks(FOLDER, change="create", kind="view")
@@ -620,7 +621,7 @@ async def test_activity_names_a_link_also_after_it_has_ended(server: Server, own
 async def test_the_names_of_ended_links_are_limited(
     server: Server, owner: Owner, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podstead.features.links.sharing_links.MAX_LINKS", 2)
+    monkeypatch.setattr("podstead.features.links.sharing_links.KEPT_NAMES", 2)
     for name in ("first", "second", "third"):
         visitor = await visit(server, await owner.link(kind="edit", name=name))
         await visitor.upload((f"{name}.txt", b"new"))

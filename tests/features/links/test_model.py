@@ -9,6 +9,7 @@ from podstead.app.services import Services
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
+from podstead.features.links import LinkSettings
 from podstead.features.links.sharing_links import LINKS, OpenLink, SharingLink, SharingLinks
 from podstead.storage.record_store import Versioned
 from podstead.storage.sqlite import SqliteStore
@@ -92,7 +93,9 @@ async def test_links_and_rules_against_a_model(
 ) -> None:
     services = Services(settings, clock)
     services.store = store
-    links = SharingLinks(services.records, base_url=services.base_url, keys=(b"k",), max_days=0)
+    links = SharingLinks(
+        services.records, base_url=services.base_url, keys=(b"k",), limits=LinkSettings
+    )
     chosen = random.Random(26)
     for path in (DOCUMENT, BESIDE):
         assert (await server.alice.put(path, "x", "text/plain")).status == 201

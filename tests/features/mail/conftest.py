@@ -21,7 +21,7 @@ from tests.support.mail import Postbox, PostOffice
 async def server(start: Start, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Server:
     """Alice and Bob have addresses that they have not confirmed."""
 
-    async def send_nothing(_sender: MailSender) -> None:
+    async def send_nothing(_sender: MailSender, _is_current: object) -> None:
         """The post office of the test does it."""
 
     monkeypatch.setattr(MailSender, "run", send_nothing)

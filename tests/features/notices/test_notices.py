@@ -386,7 +386,7 @@ async def mailing(
             ACCOUNTS, stored.key, lambda each: replace(each, email_verified_s=now_s)
         )
         services = Services(settings, clock)
-        boxes = Boxes(accounts.records, services.local_web_ids, BASE, accounts.accounts)
+        boxes = Boxes(accounts.records, services.local_web_ids, BASE, lambda: accounts.accounts)
         yield server, boxes, office
 
 
@@ -549,7 +549,7 @@ async def test_two_workers_send_the_message_of_the_day_once(
     clock.advance(86_400)
     due = await DIGESTS.page(boxes.records.store, now_ms=clock.now_ms())
     async with administering(settings, clock=clock) as other:
-        second = Boxes(other.records, boxes.web_ids, BASE, other.accounts)
+        second = Boxes(other.records, boxes.web_ids, BASE, lambda: other.accounts)
         for each in due:  # both have read that it is due
             await boxes._send_digest(each)
             await second._send_digest(each)

@@ -193,7 +193,7 @@ async def test_features_are_asked_once_in_a_while_and_nobody_waits_long_for_them
 
     monkeypatch.setattr(diagnosis, "features", lambda: [_Feature(slow), _Feature(broken)])
     monkeypatch.setattr(diagnosis, "WAIT_S", 0.001)
-    health = FeatureHealth(Settings(), cast("RecordStore", None))
+    health = FeatureHealth(Settings, cast("RecordStore", None))
     assert await health.findings() == await health.findings() == ()
     answered.set()
     monkeypatch.setattr(diagnosis, "WAIT_S", 10)

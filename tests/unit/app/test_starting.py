@@ -161,10 +161,10 @@ def test_nothing_is_imported_late(path: Path, loaded: frozenset[str]) -> None:
 
 
 @pytest.mark.feature("mail")
-def test_without_mail_what_sends_it_is_not_loaded(loaded: frozenset[str]) -> None:
+def test_without_accounts_what_sends_mail_is_not_loaded(loaded: frozenset[str]) -> None:
     mail = {"aiosmtplib", "podstead.features.mail.sending", "podstead.features.mail.smtp"}
     assert mail <= loaded
-    assert not mail & _loaded_by(idp=True)
+    assert not mail & _loaded_by(idp=False)
 
 
 def test_without_s3_its_library_is_not_loaded(loaded: frozenset[str]) -> None:

@@ -102,7 +102,7 @@ class Writers:
         self._store = store
         self._committer = Committer(
             store,
-            quota_bytes=0,
+            quota_bytes=lambda: 0,
             clock=FakeClock(),
             acl_listener=lambda *_, **__: None,
             observers=observers,
@@ -351,7 +351,7 @@ async def test_observers_learn_of_writes_of_trees(store: WatchedStore) -> None:
     observer = Observer()
     committer = Committer(
         store,
-        quota_bytes=0,
+        quota_bytes=lambda: 0,
         clock=FakeClock(),
         acl_listener=lambda *_, **__: None,
         observers=[observer],

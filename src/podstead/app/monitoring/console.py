@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from podstead import __version__
+from podstead.app.adapters.certificate_file import certificate_end_s
+from podstead.app.live_settings import LiveSettings
 from podstead.app.monitoring.diagnosis import FeatureHealth, Severity
-from podstead.app.monitoring.stored_facts import read_stored_facts
+from podstead.app.monitoring.stored_facts import StoredFacts, read_stored_facts
 from podstead.config import Settings
 from podstead.config.settings import settings_table
-from podstead.config.table import groups_of
+from podstead.config.table import Row, groups_of
+from podstead.features import features
 from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.mail_queue import MailQueue
 from podstead.notifications.channels import ChannelHandler, DeliveryFailures
 from podstead.storage.record_store import RecordStore
 from podstead.web.console import server
+from podstead.web.console.settings import SettingGroup, ShownSetting
+from podstead.web.pages.texts import _
 
 _BAD: Final = (Severity.WARNING, Severity.PROBLEM)
 
@@ -26,7 +32,7 @@ class ServerHealth:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: Callable[[], Settings],
         records: RecordStore,
         slow: SlowRequests,
         handlers: Iterable[ChannelHandler],
@@ -42,11 +48,18 @@ class ServerHealth:
 
     async def read(self) -> server.Health:
         """Raises StorageError."""
-        facts = await read_stored_facts(self._settings, self._records.store)
+        settings, now_ms = self._settings(), self._records.now_ms()
+        facts = await read_stored_facts(settings, self._records.store)
+        database, migration = await self._records.store.database_version()
+        name, _space, version = database.partition(" ")
         return server.Health(
-            versions=(("Podstead", __version__), ("Python", platform.python_version())),
+            versions=(
+                ("Podstead", __version__),
+                ("Python", platform.python_version()),
+                (name, _("%(version)s, migration %(number)s", version=version, number=migration)),
+            ),
             started_ms=self._started_ms,
-            workers=self._settings.workers or 1,
+            workers=self._settings().workers or 1,
             disk_total_bytes=facts.disk.total_bytes,
             disk_free_bytes=facts.disk.free_bytes,
             database_bytes=facts.database_bytes,
@@ -57,6 +70,8 @@ class ServerHealth:
             deliveries=await self._deliveries(),
             slow=await self._slow.newest(),
             mail=await self._mail(),
+            backup=_backup(facts, now_ms),
+            certificate=await asyncio.to_thread(_certificate, settings, now_ms),
             findings=[
                 server.FeatureFinding(
                     each.check, each.detail, each.remedy, is_bad=each.severity in _BAD
@@ -66,10 +81,10 @@ class ServerHealth:
         )
 
     async def _mail(self) -> server.MailHealth | None:
-        if not self._settings.reaches_people:
+        if not self._settings().reaches_people:
             return None
-        queue = MailQueue(self._records)
-        return server.MailHealth(await queue.waiting(), await queue.failing())
+        backlog = await MailQueue(self._records).backlog()
+        return server.MailHealth(backlog.waiting, backlog.failing, backlog.oldest_ms, backlog.error)
 
     async def _deliveries(self) -> DeliveryFailures | None:
         """Of all channel types whose messages the server pushes; ``None`` without any."""
@@ -84,23 +99,51 @@ class ServerHealth:
         )
 
 
-def shown_settings(settings: Settings) -> Sequence[server.SettingGroup]:
+def _backup(facts: StoredFacts, now_ms: int) -> server.BackupHealth:
+    last, failed = facts.last_backup, facts.failed_backup
+    finished_s = None if last is None else last.finished_s
+    failed_s = None if failed is None or failed.failed_s < (finished_s or 0) else failed.failed_s
+    return server.BackupHealth(_ms(finished_s), _ms(failed_s), now_ms)
+
+
+def _certificate(settings: Settings, now_ms: int) -> server.CertificateHealth | None:
+    of_features = (each.certificate_file(settings) for each in features())
+    file = settings.ssl_cert or next(filter(None, of_features), None)
+    if file is None:
+        return None
+    return server.CertificateHealth(_ms(certificate_end_s(file)), now_ms)
+
+
+def _ms(unix_s: float | None) -> int | None:
+    return None if unix_s is None else int(unix_s * 1000)
+
+
+def shown_settings(live: LiveSettings) -> Sequence[SettingGroup]:
     """All settings with their values and sources."""
-    sources = dict(settings.set_by)
+    sources = dict(live.given.set_by)
     groups = []
     for group in groups_of(settings_table()):
-        shown = [
-            server.ShownSetting(
-                name=row.name,
-                value=None if row.secret else _text(settings.value(row)),
-                source=sources.get(row.field, ""),
-                meaning=row.meaning,
-            )
-            for row in settings_table()
-            if row.group == group
-        ]
-        groups.append(server.SettingGroup(group, shown))
+        rows = [row for row in settings_table() if row.group == group]
+        groups.append(SettingGroup(group, [_shown(live, row, sources) for row in rows]))
     return groups
+
+
+def _shown(live: LiveSettings, row: Row[Any], sources: Mapping[str, str]) -> ShownSetting:
+    source = sources.get(row.field, "")
+    stored = live.stored.get(row.name) if row.live and not source else None
+    value = live.current.value(row)
+    text = ("" if value is None and row.live else _text(value)) if stored is None else stored.text
+    return ShownSetting(
+        name=row.name,
+        value=None if row.secret else text,
+        source=source,
+        meaning=row.meaning,
+        is_live=row.live,
+        is_stored=stored is not None,
+        stored="" if stored is None else stored.text,
+        by="" if stored is None else stored.by,
+        at_ms=0 if stored is None else stored.at_ms,
+    )
 
 
 def _text(value: object) -> str:

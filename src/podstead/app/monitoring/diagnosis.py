@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from time import monotonic
 from typing import Final
@@ -73,7 +73,7 @@ class FeatureHealth:
     that take long are seen the next time. For one event loop.
     """
 
-    def __init__(self, settings: Settings, records: RecordStore) -> None:
+    def __init__(self, settings: Callable[[], Settings], records: RecordStore) -> None:
         self._settings = settings
         self._records = records
         self._found: Sequence[Diagnosis] = ()
@@ -102,7 +102,7 @@ class FeatureHealth:
         found: list[Diagnosis] = []
         for feature in features():
             try:
-                found += await feature.health(self._settings, self._records)
+                found += await feature.health(self._settings(), self._records)
             except ServerTrouble as trouble:
                 logger.exception("A feature could not say how it is")
                 found.append(serious("features", str(trouble), "See the log of the server."))

@@ -97,7 +97,7 @@ class WorkerQuery(Enum):
 
 
 def worker_answers(
-    settings: Settings,
+    settings: Callable[[], Settings],
     *,
     readings: WorkerReadings,
     checks: WorkerChecks,
@@ -112,7 +112,7 @@ def worker_answers(
         if asked is WorkerQuery.COUNTERS:
             return msgspec.json.encode(readings.read())
         if asked is WorkerQuery.STORED:
-            facts = await read_stored_facts(settings, store)
+            facts = await read_stored_facts(settings(), store)
             return msgspec.json.encode({**facts.readings(), **await health.readings()})
         return msgspec.json.encode(await checks.run())
 

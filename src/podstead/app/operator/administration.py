@@ -19,7 +19,13 @@ from podstead.app.adapters.keys import token_policy
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.root import remembered_issuer, remembered_provider, store_issuer
 from podstead.app.adapters.system import SystemClock
-from podstead.app.operator.data_root import OnStep, opened_records, served_settings
+from podstead.app.live_settings import SettingChanges, live_rows, read_stored
+from podstead.app.operator.data_root import (
+    OnStep,
+    opened_records,
+    served_settings,
+    settings_in_effect,
+)
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings, StartRefused
 from podstead.core.clock import Clock
@@ -289,6 +295,15 @@ class TokenAdministration:
             self.audit.note(AuditEvent.POD_TOKEN_REVOKED, token=token.token_id)
 
 
+@dataclass(frozen=True, slots=True)
+class ListedSetting:
+    """A setting that can be changed while the server runs; secrets have no value."""
+
+    name: str
+    value: str | None
+    source: str
+
+
 @dataclass(frozen=True)
 class DataRoot:
     """The services for each kind of thing in a data root."""
@@ -311,6 +326,32 @@ class DataRoot:
     def invitations(self) -> InvitationActions:
         """Invitations."""
         return InvitationActions(self.records, self.audit)
+
+    @cached_property
+    def setting_changes(self) -> SettingChanges:
+        """Changes of settings of a running server."""
+        return SettingChanges(self.settings, self.records, self.audit)
+
+    @staticmethod
+    def is_secret(name: str) -> bool:
+        """Whether the setting with that name is a secret."""
+        return any(row.name == name and row.secret for row in live_rows())
+
+    async def live_settings(self) -> Sequence[ListedSetting]:
+        """The settings that can be changed while the server runs."""
+        stored, sources = await read_stored(self.records), await self.setting_changes.sources()
+        return [
+            ListedSetting(
+                row.name,
+                None
+                if row.secret
+                else stored[row.name].text
+                if row.name in stored
+                else row.default_text,
+                sources.get(row.name) or ("operators" if row.name in stored else ""),
+            )
+            for row in live_rows()
+        ]
 
     def invitation_link(self, code: str) -> str | None:
         """The link for a code; ``None`` if the root has never had an identity provider, and so no
@@ -361,7 +402,7 @@ class DataRoot:
 async def open_root(settings: Settings) -> AsyncIterator[DataRoot]:
     """Open an existing data root."""
     async with opened_records(settings) as records, operator_audit(records) as audit:
-        yield DataRoot(settings, records, audit)
+        yield DataRoot(await settings_in_effect(settings, records), records, audit)
 
 
 def existing_keys(

@@ -26,7 +26,13 @@ from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.operator.checking import bodies
 from podstead.app.operator.checking.findings import CheckContext, Code, Finding
 from podstead.app.operator.checking.repairs import Repairs, SetAside
-from podstead.app.operator.data_root import OnStep, opened_store, unopened_store
+from podstead.app.operator.data_root import (
+    OnStep,
+    opened_records,
+    opened_store,
+    settings_in_effect,
+    unopened_store,
+)
 from podstead.config import Settings
 from podstead.core import errors
 from podstead.core.identifiers import ResourcePath, storage_root, subject_of
@@ -278,6 +284,7 @@ async def measure_space(settings: Settings) -> SpaceFigures:
     StorageError, OSError."""
     disk = read_disk_usage(settings.root)
     space = DiskSpace(settings.root, min_free_bytes=settings.min_free_bytes)
-    async with opened_store(settings) as store:
-        pods = await store.pod_totals(default_quota_bytes=settings.quota_bytes)
+    async with opened_records(settings) as records:
+        quota_bytes = (await settings_in_effect(settings, records)).quota_bytes
+        pods = await records.store.pod_totals(default_quota_bytes=quota_bytes)
     return SpaceFigures(pods, disk.free_bytes, space.floor_bytes(disk))

@@ -10,6 +10,7 @@ from pathlib import Path
 from podstead.app.adapters import root
 from podstead.app.adapters.engine import check_bodies, has_records, new_store, stored_facts
 from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.app.live_settings import completed, read_stored
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
 from podstead.storage.inspection import Inspection
@@ -69,6 +70,14 @@ def inspect_copy(records: Path) -> Inspection:
     from podstead.storage.sqlite.inspection import SqliteInspection
 
     return SqliteInspection(records, is_copy=True)
+
+
+async def settings_in_effect(settings: Settings, records: RecordStore) -> Settings:
+    """The settings with what operators have stored (:mod:`podstead.app.live_settings`). A data root
+    with keys of an identity provider is one of a server with accounts. Raises StorageError."""
+    has_accounts = settings.idp or root.remembered_provider(settings) is not None
+    given = dataclasses.replace(settings, idp=has_accounts)
+    return completed(given, await read_stored(records))
 
 
 def served_settings(settings: Settings, *, moving_to: str | None = None) -> Settings:

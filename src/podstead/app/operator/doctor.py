@@ -15,7 +15,7 @@ import msgspec
 
 from podstead.app.monitoring.checks import check_clock, check_disk, newest_change_ms
 from podstead.app.monitoring.diagnosis import Diagnosis, good, serious, skipped, warning
-from podstead.app.operator.data_root import opened_records
+from podstead.app.operator.data_root import opened_records, settings_in_effect
 from podstead.app.operator.doctor_network import Outside
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError, RootUnusable
@@ -55,8 +55,9 @@ async def diagnose(settings: Settings) -> Sequence[Diagnosis]:
                 findings += await asyncio.to_thread(lambda: [*outside.findings()])
             finally:
                 await records.commit([PROBES.drop(key)])
+            effective = await settings_in_effect(settings, records)
             for feature in features():
-                findings += await feature.health(settings, records)
+                findings += await feature.health(effective, records)
             if settings.database is not None:
                 findings.append(good("database", "The database answers."))
     except PodsteadError as error:

@@ -18,7 +18,7 @@ from podstead.app.adapters.bundled_contexts import build_documents
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.root import former_base_urls
 from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.operator.data_root import opened_store, served_settings
+from podstead.app.operator.data_root import opened_store, served_settings, settings_in_effect
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.features import container_hooks, write_hooks
@@ -99,6 +99,7 @@ async def opened_pods(
         )
         clock = SystemClock()
         records = RecordStore(store, clock, SystemRandomness())
+        settings = await settings_in_effect(settings, records)
         foreign = ForeignDocuments(settings, clock)
         index = RulesIndex(records, base_url=settings.base_url)
         try:
@@ -106,7 +107,7 @@ async def opened_pods(
                 settings=settings,
                 records=records,
                 documents=build_documents(settings, store=store, foreign=foreign),
-                quota_bytes=settings.quota_bytes,
+                quota_bytes=lambda: settings.quota_bytes,
                 write_hooks=(*write_hooks(records), index),
                 container_hooks=container_hooks(records),
             )

@@ -118,17 +118,20 @@ class ServerSettings:
         "Who may create a pod and, if the identity provider is on, an account for it: anybody "
         "(open), whoever has the code of an invitation (invited; 'podstead invite create'), or "
         "only the operator (closed; 'podstead account create').",
+        live=True,
     )
     operator_name: str | None = optional(
         value_types.LINE,
         Group.SERVER,
         "Who runs this server, as the first page and the registration page say it.",
+        live=True,
     )
     operator_contact: str | None = optional(
         value_types.CONTACT,
         Group.SERVER,
         "How people reach the operator: an e-mail address or a URL. Shown on the first page, on "
         "the registration page, and to people who have lost their password.",
+        live=True,
     )
     terms: Path | None = optional(
         value_types.FILE,

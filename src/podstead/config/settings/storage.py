@@ -53,8 +53,10 @@ class StorageSettings:
         value_types.size_in_bytes(0),
         Group.STORAGE,
         "The maximum size of a pod: its resources, including about 800 bytes of metadata for each, "
-        "and its repositories. 0 means no limit.",
+        "and its repositories. 0 means no limit. It applies to all pods without a quota of their "
+        "own.",
         unit="bytes",
+        live=True,
     )
     min_free_bytes: int | None = optional(
         value_types.size_in_bytes(0),

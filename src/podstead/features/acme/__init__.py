@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # annotations only
 
 FOLDER: Final = "acme"
 """The folder of the data root with the certificate and the key of the account."""
+CERTIFICATE: Final = "certificate.pem"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +86,9 @@ class AcmeFeature(Feature):
 
     def has_certificate(self, settings: Settings) -> bool:
         return settings.of(AcmeSettings).acme_email is not None
+
+    def certificate_file(self, settings: Settings) -> Path | None:
+        return settings.root / FOLDER / CERTIFICATE if self.has_certificate(settings) else None
 
     def modules(self, settings: Settings) -> Sequence[str]:
         return ("podstead.features.acme.certificates",) if self.has_certificate(settings) else ()

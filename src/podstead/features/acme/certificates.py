@@ -45,7 +45,7 @@ from podstead import __version__
 from podstead.app.process.admin_http import AdminHttpHandler, AdminHttpServer
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError
-from podstead.features.acme import FOLDER, AcmeSettings
+from podstead.features.acme import CERTIFICATE, FOLDER, AcmeSettings
 
 _TIMEOUT_S: Final = 30
 _MAX_ORDER_TIME: Final = timedelta(minutes=3)
@@ -228,7 +228,7 @@ class AutomaticCertificate:
         """``acme_email`` is set, and the data root is there."""
         self._settings = settings
         self._now_s = now_s
-        self.file = settings.root / FOLDER / "certificate.pem"
+        self.file = settings.root / FOLDER / CERTIFICATE
         self._account = self.file.with_name("account.pem")
 
     def ensure(self) -> None:

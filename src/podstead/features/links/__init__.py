@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # a server without links loads none of this
     from podstead.resources.planning import ContainerHook
     from podstead.storage.record_store import RecordStore
 
+MOST_LINKS = 1000
+"""The largest value of ``sharing_links_per_pod``; so many are read at once."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LinkSettings:
@@ -35,6 +38,14 @@ class LinkSettings:
         "After how many days a sharing link ends at the latest, counted from the day on which it "
         "was made, also for links that exist already. 0 means that links may have no end.",
         unit="days",
+        live=True,
+    )
+    sharing_links_per_pod: int = setting(
+        500,
+        value_types.integer(0, MOST_LINKS),
+        Group.TRUST,
+        "How many sharing links a pod may have. Those that exist already are kept.",
+        live=True,
     )
 
 

@@ -14,12 +14,13 @@ from podstead.core.date_times import DAY_MS, day_of, read_day
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features import WorkerFeature
-from podstead.features.links import LinkSettings, sharing_links
+from podstead.features.links import MOST_LINKS, LinkSettings, sharing_links
 from podstead.features.links.visiting import OPEN, LinkPages, LinkVisitors
 from podstead.idp.passwords import PasswordHasher, check_password
 from podstead.resources.sharing.documents import RulesChanged
 from podstead.resources.sharing.service import SharingService, SharingState
 from podstead.web.codes import WebCodes
+from podstead.web.console.settings import SettingText, add_setting_texts
 from podstead.web.files.content import RawContent
 from podstead.web.files.documents import DocumentContents
 from podstead.web.files.members import MemberLists
@@ -50,6 +51,18 @@ add_notices(
     link_ended=N_("The link has ended."),
     link_paused=N_("The link is paused."),
     link_resumed=N_("The link works again."),
+)
+add_setting_texts(
+    {
+        "sharing-link-max-days": SettingText(
+            N_("Longest life of sharing links"),
+            N_("In days, also for links that exist already. With 0, links need not end."),
+        ),
+        "sharing-links-per-pod": SettingText(
+            N_("Sharing links in one pod"),
+            N_("At most 1000. Links that exist already are kept."),
+        ),
+    }
 )
 
 
@@ -151,12 +164,10 @@ class LinkNotices:
         """Raises StorageError."""
         records, found = self.links.records, list[AccessNotice]()
         for pod in person.pods:
-            listed = await records.of_owner(sharing_links.LINKS, pod, limit=sharing_links.MAX_LINKS)
+            listed = await records.of_owner(sharing_links.LINKS, pod, limit=MOST_LINKS)
             uses = {
                 each.key: each.value.last_s
-                for each in await records.of_owner(
-                    sharing_links.USES, pod, limit=sharing_links.MAX_LINKS
-                )
+                for each in await records.of_owner(sharing_links.USES, pod, limit=MOST_LINKS)
             }
             for link in listed:
                 ends_s = self.links.end_of(link.value)
@@ -278,7 +289,7 @@ class LinksInWorker(WorkerFeature):
             services.records,
             base_url=services.base_url,
             keys=services.keys,
-            max_days=services.settings.of(LinkSettings).sharing_link_max_days,
+            limits=lambda: services.live.current.of(LinkSettings),
         )
         self._passwords = services.passwords or Argon2Passwords()
         self.restriction = self._links

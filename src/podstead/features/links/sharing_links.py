@@ -24,6 +24,7 @@ import msgspec
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.identifiers import ResourcePath, acl_of, is_container, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.features.links import MOST_LINKS, LinkSettings
 from podstead.resources.planning import ContainerHook
 from podstead.resources.sharing.documents import Edit
 from podstead.resources.sharing.service import SharingService, SharingState
@@ -47,8 +48,8 @@ MODES: Final[Mapping[str, Modes]] = {
 }
 """What a link lets people do, by its kind. Adding is for the folder itself: what has been added
 cannot be read or changed."""
-MAX_LINKS: Final = 500
-"""How many links a pod may have, and of how many that have ended the names are kept."""
+KEPT_NAMES: Final = 500
+"""Of how many links of a pod that have ended the names are kept."""
 NAME_KEPT_S: Final = 365 * 24 * 3600
 MAX_NAME_CHARACTERS: Final = 100
 MAX_USES: Final = 1_000_000
@@ -139,14 +140,18 @@ class SharingLinks:
         *,
         base_url: str,
         keys: Sequence[bytes],
-        max_days: int,
+        limits: Callable[[], LinkSettings],
     ) -> None:
-        """``keys`` sign visits, the newest first. Links end after ``max_days`` at the latest, if
-        that is not 0."""
+        """``keys`` sign visits, the newest first. ``limits`` tells the settings in effect."""
         self.records = records
-        self.max_days = max_days
+        self._limits = limits
         self._agents = f"{base_url}/.links/"
         self._keys = keys
+
+    @property
+    def max_days(self) -> int:
+        """After how many days links end at the latest; 0 for no such limit."""
+        return self._limits().sharing_link_max_days
 
     def agent_of(self, link_id: str) -> str:
         """The IRI of the agent of a link."""
@@ -317,12 +322,13 @@ class SharingLinks:
     async def _make_room(self, pod: ResourcePath) -> None:
         """Remove the records of links that open nothing any more, if there are many. Raises
         TooManyLinks."""
-        stored = await self.records.of_owner(LINKS, pod, limit=MAX_LINKS)
-        if len(stored) < MAX_LINKS:
+        most = self._limits().sharing_links_per_pod
+        stored = await self.records.of_owner(LINKS, pod, limit=MOST_LINKS)
+        if len(stored) < most:
             return
         unused = [each for each in stored if not await self.has_rule(each)]
-        if not unused:
-            raise TooManyLinks(f"A pod can have at most {MAX_LINKS} links; end some first")
+        if len(stored) - len(unused) >= most:
+            raise TooManyLinks(f"A pod can have at most {most} links; end some first")
         await self.records.commit(await self._removal(unused), [each.unchanged for each in unused])
 
     async def _removal(
@@ -330,9 +336,9 @@ class SharingLinks:
     ) -> Sequence[Record]:
         """What removes links of one pod, and keeps their names. Raises StorageError."""
         owner, until_ms = links[0].owner or "", self.records.now_ms() + NAME_KEPT_S * 1000
-        kept = await self.records.of_owner(ENDED, owner, limit=2 * MAX_LINKS)
+        kept = await self.records.of_owner(ENDED, owner, limit=2 * KEPT_NAMES)
         oldest = sorted(kept, key=lambda each: each.expires_ms or 0)
-        surplus = oldest[: max(0, len(kept) + len(links) - MAX_LINKS)]
+        surplus = oldest[: max(0, len(kept) + len(links) - KEPT_NAMES)]
         return [
             *(kind.drop(each.key) for each in links for kind in (LINKS, USES)),
             *(ENDED.drop(each.key) for each in surplus),

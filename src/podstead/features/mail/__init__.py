@@ -10,7 +10,7 @@ from podstead.config.table import Group, optional
 from podstead.config.value_types import ValueType
 from podstead.core.errors import StartRefused
 from podstead.features import Feature
-from podstead.features.mail.destination import MailDestination, MailKind, parse_mail_destination
+from podstead.features.mail.destination import MailDestination, parse_mail_destination
 
 if TYPE_CHECKING:  # others than servers that send mail load none of this
     from podstead.app.monitoring.diagnosis import Diagnosis
@@ -19,6 +19,9 @@ if TYPE_CHECKING:  # others than servers that send mail load none of this
     from podstead.features import WorkerFeature
     from podstead.storage.record_store import RecordStore
 
+LOOK_S = 2
+"""How often a worker looks for messages, if anything has been written, and whether the destination
+is still the same."""
 _MAIL = ValueType(
     "URL",
     "must be smtp://USER:PASSWORD@HOST:PORT?from=ADDRESS (or smtps://…), file:FOLDER or console; "
@@ -41,11 +44,12 @@ class MailSettings:
         "in. Requires idp. Other users of the machine can see options, so set a URL with a "
         "password in the variable or in the file.",
         secret=True,
+        live=True,
     )
 
 
 class MailFeature(Feature):
-    """Sends messages if ``mail`` is set."""
+    """Sends messages while ``mail`` is set."""
 
     settings = MailSettings
     templates = "podstead.features.mail"
@@ -74,19 +78,18 @@ class MailFeature(Feature):
         return await mail_findings(mail, records)
 
     def modules(self, settings: Settings) -> Sequence[str]:
-        mail = settings.of(MailSettings).mail
-        if mail is None:
+        if not settings.idp:
             return ()
-        smtp = ("podstead.features.mail.smtp",) if mail.kind is MailKind.SMTP else ()
-        return ("podstead.features.mail.sending", "podstead.features.mail.health", *smtp)
+        # Also without mail: operators may set a mail server at any time.
+        package = "podstead.features.mail"
+        return [f"{package}.{name}" for name in ("worker", "sending", "health", "smtp")]
 
     def in_worker(self, services: Services) -> WorkerFeature | None:
-        mail = services.settings.of(MailSettings).mail
-        if mail is None:
+        if not services.settings.idp:
             return None
-        from podstead.features.mail.sending import MailInWorker
+        from podstead.features.mail.worker import MailInWorker
 
-        return MailInWorker(services, mail)
+        return MailInWorker(services)
 
 
 FEATURE = MailFeature()

@@ -9,6 +9,7 @@ from typing import Final
 
 from podstead.idp.audit import AuditEvent
 from podstead.web.browsers import browser_name
+from podstead.web.console.accounts import SETTINGS
 from podstead.web.console.server import event_text
 from podstead.web.pages.formats import moment_text
 from podstead.web.pages.templates import render
@@ -69,6 +70,20 @@ def verification(site: MailSite, language: str, *, name: str, link: str, days: i
             % {"num": days},
             _("If it was not you, you need not do anything."),
         ],
+    )
+
+
+def trial(site: MailSite, language: str) -> MailText:
+    """The message with which an operator tries the settings for mail."""
+    language = use_language(language)
+    return _composed(
+        site,
+        language,
+        _("Messages of %(server)s arrive", server=site.server_name),
+        [_("An operator has sent this message to try the settings for mail. They work.")],
+        link=f"{site.base_url}{SETTINGS}",
+        before_link=_("The settings:"),
+        after=[],
     )
 
 

@@ -15,7 +15,7 @@ from podstead.storage.record_store import RecordStore
 async def mail_findings(destination: MailDestination, records: RecordStore) -> Sequence[Diagnosis]:
     """Whether messages can be handed over, without sending one, and whether any have to wait."""
     found = [await _destination(destination)]
-    waiting = await MailQueue(records).failing()
+    waiting = (await MailQueue(records).backlog()).failing
     if waiting:
         found.append(
             warning(

@@ -12,6 +12,7 @@ import contextlib
 import logging
 import os
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from email.errors import HeaderParseError
 from email.headerregistry import Address
@@ -24,11 +25,9 @@ from urllib.parse import urlsplit
 from podstead.app.accounts import AccountServices
 from podstead.app.adapters.registration import about_operator
 from podstead.app.monitoring.families import MailCounts, MailOutcome
-from podstead.app.services import Services
 from podstead.config import Settings
 from podstead.core.errors import ServerTrouble
-from podstead.features import WorkerFeature
-from podstead.features.mail import compose
+from podstead.features.mail import LOOK_S, compose
 from podstead.features.mail.compose import MailSite, MailText
 from podstead.features.mail.destination import (
     MailDelayed,
@@ -95,8 +94,6 @@ class ConsoleTransport:
 
 logger = logging.getLogger("podstead.mail")
 
-LOOK_S: Final = 2
-"""How often a worker looks for messages, if anything has been written."""
 AGAIN_S: Final = 60
 """How long a worker waits after an error, and while the mail server does not take messages."""
 MAX_FAILURES: Final = 3
@@ -112,6 +109,7 @@ twenty minutes ago and is valid for an hour, so a stranger who asks keeps nobody
 NOTICES_PER_DAY: Final = 30
 """To one account."""
 _DAY_S: Final = 24 * 3600
+_MARK_BYTES: Final = 8
 _BATCH: Final = 50
 
 
@@ -128,29 +126,6 @@ def build_mail_sender(
             server_name=host.netloc, base_url=settings.issuer, operator=about_operator(settings)
         ),
     )
-
-
-class MailInWorker(WorkerFeature):
-    """Sends what waits."""
-
-    def __init__(self, services: Services, destination: MailDestination) -> None:
-        self._services = services
-        self._destination = destination
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        provider = self._services.provider
-        if provider is not None:
-            sender = build_mail_sender(
-                self._services.settings, self._destination, provider.accounts
-            )
-            self._task = asyncio.create_task(sender.run())
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
 
 
 class MailSender:
@@ -175,36 +150,38 @@ class MailSender:
         self._sender = sender
         self._site = site
 
-    async def run(self) -> None:
-        """Runs forever, also after errors; to be run in its own task."""
+    async def run(self, is_current: Callable[[], bool]) -> None:
+        """Runs while this is the right sender, also after errors; to be run in its own task."""
         seen: int | None = None
         next_ms: int | None = 0
         try:
-            while True:
+            while is_current():
                 wait_s = LOOK_S
                 try:
                     mark = self._records.store.data_version()
                     is_due = next_ms is not None and next_ms <= self._records.now_ms()
                     if mark is None or mark != seen or is_due:
-                        if not await self.send_due():
+                        if not await self.send_due(is_current):
                             wait_s = AGAIN_S
                         next_ms = await self._queue.next_ms()
                         seen = mark
                 except Exception:
                     logger.exception("Messages could not be read; it is tried again")
                     wait_s = AGAIN_S
-                await asyncio.sleep(wait_s)
+                while wait_s > 0 and is_current():
+                    await asyncio.sleep(LOOK_S)
+                    wait_s -= LOOK_S
         finally:
             with contextlib.suppress(ServerTrouble):
                 await self._queue.lease.release()
 
-    async def send_due(self) -> bool:
+    async def send_due(self, is_current: Callable[[], bool] = lambda: True) -> bool:
         """Send what is due, if no other worker does; False if the mail server takes nothing now.
         Raises StorageError, Overloaded."""
         failures = 0
         while due := await self._queue.due(limit=_BATCH):
             for stored in due:
-                if not await self._queue.lease.hold():
+                if not is_current() or not await self._queue.lease.hold():
                     return True
                 failures = 0 if await self._sent(stored) else failures + 1
                 if failures >= MAX_FAILURES:
@@ -231,7 +208,7 @@ class MailSender:
         except MailDelayed as error:
             logger.warning("Mail could not be sent yet: %s", error)
             MailCounts.note(MailOutcome.DELAYED)
-            await self._queue.later(stored)
+            await self._queue.later(stored, str(error))
             return False
         except MailRefused as error:
             logger.warning("Mail could not be sent: %s", error)
@@ -248,6 +225,13 @@ class MailSender:
     def _note_given_up(self, job: MailJob) -> None:
         MailCounts.note(MailOutcome.GIVEN_UP)
         self._audit.note(AuditEvent.MAIL_UNSENT, account_id=job.account_id or None)
+
+    async def send_trial(self, recipient: str, language: str) -> None:
+        """Send a message that says that messages arrive, now. Raises MailDelayed, MailRefused."""
+        text = compose.trial(self._site, language)
+        mark = self._records.randomness.token_hex(_MARK_BYTES)
+        message = self._message(recipient, text, mark=mark)
+        await self._transport.send(message, recipient=recipient)
 
     # --- what a message says ------------------------------------------------------------------
 

@@ -78,17 +78,21 @@ def next_digest_ms(now_ms: int) -> int:
 class Boxes(Notifier):
     """The boxes of all people (:class:`Notifier`).
 
-    ``accounts`` are those that get messages, ``None`` if none are delivered. ``channels`` are
-    further ways to people.
+    ``read_accounts`` tells those that get messages, ``None`` if none are delivered. ``channels``
+    are further ways to people.
     """
 
     records: RecordStore
     web_ids: LocalWebIds
     base_url: str
-    accounts: Accounts | None
+    read_accounts: Callable[[], Accounts | None]
     channels: Sequence[NoticeChannel] = ()
 
     address = NOTICES
+
+    @property
+    def accounts(self) -> Accounts | None:
+        return self.read_accounts()
 
     # --- what people are told -----------------------------------------------------------------
 
@@ -250,7 +254,8 @@ class Boxes(Notifier):
 
     async def account_of(self, root: ResourcePath) -> Account | None:
         """The account of a pod, if its owner can be reached by mail. Raises StorageError."""
-        stored = None if self.accounts is None else await self.accounts.find(root.strip("/"))
+        accounts = self.accounts
+        stored = None if accounts is None else await accounts.find(root.strip("/"))
         account = None if stored is None else stored.value
         if account is None or account.disabled or account.confirmed_email is None:
             return None

@@ -95,12 +95,14 @@ class NoticesInWorker(WorkerFeature):
     @cached_property
     def notifier(self) -> Boxes:  # type: ignore[override]
         services = self._services
-        accounts = None
-        if services.provider is not None and services.settings.reaches_people:
-            accounts = services.provider.accounts.accounts
+        provider = services.provider
         channels = [each.notice_channel for each in services.features if each.notice_channel]
         return Boxes(
-            services.records, services.local_web_ids, services.base_url, accounts, channels
+            services.records,
+            services.local_web_ids,
+            services.base_url,
+            lambda: provider.accounts.accounts if provider and provider.sends_mail() else None,
+            channels,
         )
 
     @cached_property

@@ -118,7 +118,7 @@ class ImportWriter:
             puts=puts,
             records=(pod, values.UNFINISHED_IMPORTS.put(root, begun, owner=root)),
             changes=tuple(_created(put.path) for put in puts),
-            default_quota_bytes=self.context.quota_bytes,
+            default_quota_bytes=self.context.quota_bytes(),
         )
         if not await self._committed(write):
             raise Conflict(f"There is a pod with the name '{pod.name}' already")
@@ -198,7 +198,7 @@ class ImportWriter:
             self._check_quota(self.target.new_pod)
 
     def _check_quota(self, pod: PodRecord) -> None:
-        limit_bytes = self.context.quota_bytes if pod.quota_bytes is None else pod.quota_bytes
+        limit_bytes = self.context.quota_bytes() if pod.quota_bytes is None else pod.quota_bytes
         needed_bytes = self.report.charged_bytes
         if 0 < limit_bytes < needed_bytes:
             raise QuotaExceeded(used_bytes=0, limit_bytes=limit_bytes, needed_bytes=needed_bytes)
@@ -276,7 +276,7 @@ class ImportWriter:
                 _created(put.path) if put.creates else Change(put.path, ChangeType.UPDATE)
                 for put in puts
             ),
-            default_quota_bytes=self.context.quota_bytes,
+            default_quota_bytes=self.context.quota_bytes(),
         )
 
     async def _committed(self, write: Write) -> bool:

@@ -83,6 +83,10 @@ class PostgresStore(base_store.BaseStore):
         for root in await writer.run(inspection.storage_roots):
             await writer.run(partial(inspection.recount_storage, root=root))
 
+    _select_version = (
+        "SELECT 'PostgreSQL ' || current_setting('server_version'), version FROM schema_version"
+    )
+
     async def database_bytes(self) -> int:
         return await self._use().reader.database_bytes()
 

@@ -108,6 +108,8 @@ class SqliteStore(base_store.BaseStore):
             otherwise = f"The database {database} could not be opened"
             raise StorageError(explained(database, error, otherwise=otherwise)) from error
 
+    _select_version = "SELECT 'SQLite ' || sqlite_version(), version FROM schema_version"
+
     async def database_bytes(self) -> int:
         self._use()
         try:

@@ -77,10 +77,7 @@ _NOTICES: Final[Mapping[type[errors.PodsteadError], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class AccountPages:
-    """Shows the account and changes it.
-
-    ``verification`` is ``None`` if the server sends no mail.
-    """
+    """Shows the account and changes it."""
 
     site: Site
     collections: Sequence[Collection[Any]]
@@ -93,7 +90,8 @@ class AccountPages:
     recoveries: Sequence[PasswordRecovery]
     sign_in: BrowserSignIn
     audit: Audit
-    verification: EmailVerification | None
+    verification: EmailVerification
+    sends_mail: Callable[[], bool]
 
     @route(ACCOUNT, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -115,7 +113,7 @@ class AccountPages:
         """Send another message with which the person confirms the e-mail address. Raises NotFound
         where no mail is sent, NotAuthenticated, WrongFormToken."""
         await page.submission()
-        if self.verification is None:
+        if not self.sends_mail():
             raise errors.NotFound(WebCodes.NO_MAIL)
         account = page.owner().account
         await self.verification.ask(account, page.source.language)
@@ -291,11 +289,9 @@ class AccountPages:
             "account": account,
             "pod_uri": self._pod_uri(owner),
             "asks_for_confirmation": (
-                self.verification is not None
-                and account.email is not None
-                and not account.email_verified_s
+                self.sends_mail() and account.email is not None and not account.email_verified_s
             ),
-            "sends_mail": self.verification is not None,
+            "sends_mail": self.sends_mail(),
             "current": owner.session.public_id,
             "sessions": [(each.value, browser_name(each.value.user_agent)) for each in sessions],
             "identity_scope": IDENTITY_SCOPE,

@@ -6,7 +6,7 @@ is shared. Only that a person wants no reminder is stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -53,7 +53,7 @@ class Steps(NamedTuple):
 class FirstSteps:
     """Finds out what a person who is signed in to an account has done.
 
-    ``sends_mail`` if an address that is confirmed is a way to a new password.
+    ``sends_mail`` tells whether a confirmed address is a way to a new password.
     """
 
     records: RecordStore
@@ -61,7 +61,7 @@ class FirstSteps:
     shared: SharedLists
     methods: Sequence[SignInMethod]
     recoveries: Sequence[PasswordRecovery]
-    sends_mail: bool
+    sends_mail: Callable[[], bool]
 
     async def of(self, page: PageRequest) -> Steps:
         """The steps. Raises NotAuthenticated, StorageError."""
@@ -91,7 +91,7 @@ class FirstSteps:
     async def _has_way_back(self, owner: OpenSession) -> bool:
         """Whether the person could sign in after the loss of what they sign in with now."""
         account = owner.account
-        if self.sends_mail and account.email_verified_s:
+        if self.sends_mail() and account.email_verified_s:
             return True
         for each in self.recoveries:
             if await each.is_ready(owner):

@@ -190,7 +190,7 @@ class AccountsPage:
 
     site: Site
     directory: Directory
-    default_quota_bytes: int
+    default_quota_bytes: Callable[[], int]
 
     @route(CONSOLE, "GET")
     @for_operators
@@ -213,7 +213,7 @@ class AccountsPage:
             query=query,
             listing=listing,
             more=more,
-            default_quota_bytes=self.default_quota_bytes,
+            default_quota_bytes=self.default_quota_bytes(),
             account_url=account_url,
         )
 
@@ -226,8 +226,8 @@ class AccountPage:
     directory: Directory
     administration: Administration
     pods: PodActions
-    default_quota_bytes: int
-    """That of the settings, 0 for none."""
+    default_quota_bytes: Callable[[], int]
+    """Tells that of the settings, 0 for none."""
 
     @route(ACCOUNT, "GET")
     @for_operators
@@ -243,7 +243,7 @@ class AccountPage:
             own=own,
             resets=self.administration.resets,
             pod_url=self.site.pods_url + listed.pod.root,
-            default_quota_bytes=self.default_quota_bytes,
+            default_quota_bytes=self.default_quota_bytes(),
             own_quota_mb=(listed.pod.quota_bytes or 0) // _MB,
             url=account_url(listed.pod.name),
         )

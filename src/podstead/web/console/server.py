@@ -43,6 +43,7 @@ TEXTS: Final = {
     AuditEvent.SIGN_IN_LINK_CREATED: N_("One-time sign-in link created"),
     AuditEvent.SIGN_IN_LINK_USED: N_("One-time sign-in link used"),
     AuditEvent.QUOTA_SET: N_("Quota set"),
+    AuditEvent.SETTING_CHANGED: N_("Setting changed"),
     AuditEvent.INVITATION_CREATED: N_("Invitation created"),
     AuditEvent.INVITATION_REVOKED: N_("Invitation revoked"),
     AuditEvent.INVITATION_REFUSED: N_("Code of an invitation refused"),
@@ -170,16 +171,51 @@ def _shown(event: audit_log.LoggedEvent, pods: Mapping[str, str]) -> ShownEvent:
     )
 
 
+OLD_BACKUP_DAYS: Final = 7
+SOON_DAYS: Final = 14
+"""How many days before its end a certificate should have been replaced."""
 LOW_SHARE: Final = 10
 """Below one such part of the disk, free space is low."""
 
 
 @dataclass(frozen=True, slots=True)
 class MailHealth:
-    """How many messages wait to be sent, and how many of these have failed at least once."""
+    """How many messages wait to be sent, and how many of these have failed at least once; since
+    when the oldest waits, and the last error, in English."""
 
     waiting: int
     failing: int
+    oldest_ms: int | None
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackupHealth:
+    """When the last backup of this data root ended, and when the last one failed, if that was
+    later."""
+
+    finished_ms: int | None
+    failed_ms: int | None
+    now_ms: int
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the last one failed, or is old."""
+        oldest_ms = self.now_ms - OLD_BACKUP_DAYS * DAY_MS
+        return self.failed_ms is not None or (self.finished_ms or 0) < oldest_ms
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateHealth:
+    """When the certificate of the server ends; ``None`` if that cannot be read."""
+
+    ends_ms: int | None
+    now_ms: int
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it ends soon, or is no use."""
+        return self.ends_ms is None or self.ends_ms < self.now_ms + SOON_DAYS * DAY_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +247,9 @@ class Health:
     slow: Sequence[audit_log.SlowRequest]
     mail: MailHealth | None
     """``None`` if the server sends no mail."""
+    backup: BackupHealth
+    certificate: CertificateHealth | None
+    """``None`` if the server has no certificate of its own."""
     findings: Sequence[FeatureFinding]
     """Those of the features."""
 
@@ -237,39 +276,6 @@ class HealthPage:
         return self.site.page(page, "console/health.html", health=await self.read())
 
 
-@dataclass(frozen=True, slots=True)
-class ShownSetting:
-    """One setting. ``source`` names what set it, as the operator wrote it; it is empty for a
-    default. Secrets have no ``value``."""
-
-    name: str
-    value: str | None
-    source: str
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class SettingGroup:
-    """The settings of one section of the reference."""
-
-    title: str
-    settings: Sequence[ShownSetting]
-
-
-@dataclass(frozen=True, slots=True)
-class SettingsPage:
-    """Shows the settings; they are changed where they are set, followed by a restart."""
-
-    site: Site
-    groups: Sequence[SettingGroup]
-
-    @route(accounts.SETTINGS, "GET")
-    @for_operators
-    async def get(self, page: PageRequest, _operator: audit_log.Operator) -> Response:
-        """The page."""
-        return self.site.page(page, "console/settings.html", groups=self.groups)
-
-
 DEFAULT_USES: Final = 1
 DEFAULT_DAYS: Final = 7
 
@@ -285,8 +291,6 @@ class InvitationsPage:
 
     site: Site
     invitations: InvitationActions
-    registration: str
-    """The setting."""
 
     @route(INVITATIONS, "GET")
     @for_operators
@@ -295,13 +299,14 @@ class InvitationsPage:
         return self.site.page(
             page,
             "console/invitations.html",
-            registration=self.registration,
+            registration=self.site.registration.mode,
             invitations=await self.invitations.list(),
             max_uses=MAX_USES,
             max_days=MAX_DAYS,
             default_uses=DEFAULT_USES,
             default_days=DEFAULT_DAYS,
             url=INVITATIONS,
+            settings_url=accounts.SETTINGS,
         )
 
     @route(INVITATIONS, "POST")

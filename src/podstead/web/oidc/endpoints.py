@@ -8,7 +8,7 @@ request as the resource server does. Pages of any origin may call them, without 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -75,12 +75,12 @@ class ProtocolEndpoints:
         proofs: ProofVerifier,
         counters: RateCounters,
         registrations_per_hour: int,
-        registration_open: bool,
+        registration_open: Callable[[], bool],
         clock: Clock,
         description: Mapping[str, object],
     ) -> None:
-        """``registration_open`` if people may create accounts; ``description`` are further members
-        of the discovery document."""
+        """``registration_open`` tells whether people may create accounts; ``description`` are
+        further members of the discovery document."""
         self._issuer = issuer
         self._tokens = tokens
         self._status = status
@@ -90,11 +90,15 @@ class ProtocolEndpoints:
         self._counters = counters
         self._registrations_per_hour = registrations_per_hour
         self._clock = clock
-        self._description = msgspec.json.encode(
-            token_issuing.provider_description(
-                issuer, registration_open=registration_open, further=description
+        self._registration_open = registration_open
+        self._descriptions = {
+            is_open: msgspec.json.encode(
+                token_issuing.provider_description(
+                    issuer, registration_open=is_open, further=description
+                )
             )
-        )
+            for is_open in (True, False)
+        }
 
     # --- what the provider is -----------------------------------------------------------------
 
@@ -102,7 +106,7 @@ class ProtocolEndpoints:
     @route(token_issuing.OAUTH_PATH, "GET", "HEAD", sharing=CorsPolicy.REFLECTED)
     async def describe(self, request: Request, _: Identity | None) -> Response:
         """``GET /.well-known/openid-configuration`` (A-41)."""
-        return public_document(request, self._description)
+        return public_document(request, self._descriptions[self._registration_open()])
 
     @route(token_issuing.JWKS_PATH, "GET", "HEAD", sharing=CorsPolicy.REFLECTED)
     async def key_set(self, request: Request, _: Identity | None) -> Response:

@@ -8,7 +8,7 @@ one-time link is in the address, so its page leads nowhere that would learn it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -197,7 +197,7 @@ class ForgotPage:
 
     site: Site
     records: RecordStore
-    sends_mail: bool
+    sends_mail: Callable[[], bool]
     recoveries: Sequence[PasswordRecovery]
 
     @route(addresses.FORGOT, "GET", needs_terms=False)
@@ -208,7 +208,7 @@ class ForgotPage:
     @route(addresses.FORGOT, "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
         """Queue a message. Raises NotFound without mail, RateLimited, WrongFormToken."""
-        if not self.sends_mail:
+        if not self.sends_mail():
             raise NotFound(WebCodes.NO_SUCH_PAGE)
         sent = await page.form()
         login = sent.text("login").strip()
@@ -237,7 +237,7 @@ class ForgotPage:
         return self.site.page(
             page,
             "sign_in/forgot.html",
-            sends_mail=self.sends_mail,
+            sends_mail=self.sends_mail(),
             sent=sent,
             operator=self.site.registration.about,
             action=FORGOT,

@@ -1,0 +1,158 @@
+"""How operators set the mail server in the console, and try it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+from urllib.parse import quote
+
+from podstead.config.value_types import HOST, integer
+from podstead.core.errors import BadRequest
+from podstead.features.mail.destination import (
+    MailDestination,
+    MailError,
+    MailKind,
+    MailSecurity,
+    parse_mail_destination,
+)
+from podstead.idp.administration.audit_log import Operator
+from podstead.storage.record_store import RecordStore
+from podstead.web.console.accounts import SETTINGS, again, for_operators
+from podstead.web.console.settings import SettingForm, SettingText, add_setting_texts
+from podstead.web.forms import FormSubmission
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_, _
+from podstead.web.response import Response
+from podstead.web.routes import route
+
+MAIL: Final = f"{SETTINGS}/mail"
+TRIAL: Final = f"{SETTINGS}/mail/trial"
+TRIALS_PER_HOUR: Final = 10
+MAX_REASON_CHARACTERS: Final = 200
+
+add_setting_texts(
+    {
+        "mail": SettingText(
+            N_("Mail server"),
+            N_(
+                "By it, people confirm their addresses and get links for new passwords. Whoever "
+                "runs the mail server can read these links, and so take over accounts."
+            ),
+        )
+    }
+)
+add_notices(
+    Tone.DONE, mail_tried=N_("The mail server has taken the message. See whether it arrives.")
+)
+add_notices(
+    Tone.PROBLEM,
+    mail_not_tried=N_("The message could not be sent: %(subject)s"),
+    mail_no_address=N_("Your account has no e-mail address to send the message to."),
+    mail_off=N_("No mail server is set."),
+    mail_too_often=N_("You have sent many messages in the last hour. Try again later."),
+)
+
+_SECURITIES: Final = {
+    MailSecurity.STARTTLS: N_("STARTTLS (usually port 587)"),
+    MailSecurity.TLS: N_("TLS (usually port 465)"),
+    MailSecurity.NONE: N_("None; only for a mail server on this machine"),
+}
+_PORT: Final = integer(1, 65535)
+
+
+class MailForm(SettingForm):
+    """The parts of the address of a mail server, as fields. Without a password, the stored one is
+    kept, if nothing changes that decides who gets it."""
+
+    template = "pods/mail/setting.html"
+
+    def facts(self, stored: str) -> Mapping[str, object]:
+        destination = _smtp(stored)
+        return {
+            "mail": destination,
+            "securities": [(each.value, _(text)) for each, text in _SECURITIES.items()],
+            "after": "pods/mail/trial.html",
+            "trial_url": TRIAL,
+            "has_password": destination is not None and destination.password is not None,
+        }
+
+    def text(self, sent: FormSubmission, stored: str) -> str:
+        host, user, password = sent.text("host").strip(), sent.text("user"), sent.text("password")
+        sender = sent.text("sender").strip()
+        try:
+            security = MailSecurity(sent.text("security"))
+            host, port = HOST.parse(host.strip("[]")), _PORT.parse(sent.text("port").strip())
+        except ValueError as error:
+            raise BadRequest(_("The mail server or its port is not valid.")) from error
+        if user and not password:
+            known = _smtp(stored)
+            same = known is not None and (known.host, known.port, known.security, known.user) == (
+                host,
+                port,
+                security,
+                user,
+            )
+            if known is None or known.password is None or not same:
+                raise BadRequest(_("Type the password, since the server or the name is new."))
+            password = known.password
+        scheme = "smtps" if security is MailSecurity.TLS else "smtp"
+        login = f"{quote(user, safe='')}:{quote(password, safe='')}@" if user else ""
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        plain = "&tls=none" if security is MailSecurity.NONE else ""
+        text = f"{scheme}://{login}{place}?from={quote(sender, safe='@')}{plain}"
+        try:
+            parse_mail_destination(text)
+        except ValueError as error:
+            raise BadRequest(
+                _("The sender must be an e-mail address. Only this machine needs no encryption.")
+            ) from error
+        return text
+
+
+def _smtp(stored: str) -> MailDestination | None:
+    destination = parse_mail_destination(stored) if stored else None
+    is_smtp = destination is not None and destination.kind is MailKind.SMTP
+    return destination if is_smtp else None
+
+
+class TrialSender(Protocol):
+    """Sends a message at once."""
+
+    async def send_trial(self, recipient: str, language: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MailTrial:
+    """Sends a message to the operator who asks for it, and to nobody else."""
+
+    site: Site
+    sender: Callable[[], TrialSender | None]
+    records: RecordStore
+
+    @route(TRIAL, "POST")
+    @for_operators
+    async def post(self, page: PageRequest, operator: Operator) -> Response:
+        """Raises NotAuthenticated, WrongFormToken, StorageError."""
+        await page.form()
+        signing_in = again(page, MAIL)
+        if signing_in is not None:
+            return signing_in
+        return self.site.see_other(SETTINGS, await self._tried(page, operator))
+
+    async def _tried(self, page: PageRequest, operator: Operator) -> Notice:
+        sender, address = self.sender(), page.owner().account.email
+        if sender is None:
+            return Notice("mail-off")
+        if address is None:
+            return Notice("mail-no-address")
+        key = f"mail-trial:{operator.account_id}"
+        if await self.records.take(key, capacity=TRIALS_PER_HOUR, period_s=3600) is not None:
+            return Notice("mail-too-often")
+        try:
+            await sender.send_trial(address, page.texts.language)
+        except MailError as error:
+            return Notice("mail-not-tried", str(error)[:MAX_REASON_CHARACTERS])
+        return Notice("mail-tried")
