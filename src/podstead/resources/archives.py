@@ -20,7 +20,7 @@ import re
 import struct
 import unicodedata
 import zipfile
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Final
@@ -36,6 +36,7 @@ from podstead.resources.codes import ResourceCodes
 from podstead.resources.context import ResourceContext
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.outcome import ResourceRequest
+from podstead.resources.reading import pages_of_members
 from podstead.resources.target_state import TargetState
 from podstead.storage.open_body import OpenBody
 from podstead.storage.records import Metadata
@@ -237,11 +238,10 @@ class Archives:
     ) -> AsyncIterator[tuple[str, Metadata]]:
         """Each container and document that may be readable, with its path in the archive."""
         yield prefix, root
-        # For each open container: its path in the archive, its names, and how far it was listed.
-        opened = [_OpenFolder(root.path, prefix)]
+        opened = [_OpenFolder(prefix, self._members(root.path))]
         while opened:
             folder = opened[-1]
-            member = await self._next_member(folder)
+            member = await anext(folder.members, None)
             if member is None:
                 opened.pop()
                 continue
@@ -257,21 +257,12 @@ class Archives:
             name = folder.names.free(archive_name(segment_name(member.path).rstrip("/"), None))
             inner = f"{folder.prefix}{name}/"
             yield inner, member
-            opened.append(_OpenFolder(member.path, inner))
+            opened.append(_OpenFolder(inner, self._members(member.path)))
 
-    async def _next_member(self, folder: _OpenFolder) -> Metadata | None:
-        member = next(folder.members, None)
-        if member is not None or folder.is_complete:
-            return member
-        page = await self._store.list_members(
-            folder.path, after=folder.after, limit=_MEMBERS_AT_ONCE
-        )
-        folder.is_complete = len(page) < _MEMBERS_AT_ONCE
-        if not page:
-            return None
-        folder.after = page[-1].path
-        folder.members = iter(page)
-        return next(folder.members)
+    async def _members(self, container: ResourcePath) -> AsyncIterator[Metadata]:
+        async for page in pages_of_members(self._store, container, page_members=_MEMBERS_AT_ONCE):
+            for member in page:
+                yield member
 
     async def _may_read(self, request: ResourceRequest, path: ResourcePath) -> bool:
         grant, _ = await self._gate.current_grant(request.agent, request.operation.origin, path)
@@ -296,14 +287,11 @@ class Archives:
 
 
 class _OpenFolder(msgspec.Struct):
-    """A container that is being written to the archive."""
+    """A container that is being written to the archive: its path there, and what is left of it."""
 
-    path: ResourcePath
     prefix: str
+    members: AsyncIterator[Metadata]
     names: ArchiveFolder = msgspec.field(default_factory=ArchiveFolder)
-    members: Iterator[Metadata] = msgspec.field(default_factory=lambda: iter(()))
-    after: ResourcePath | None = None
-    is_complete: bool = False
 
 
 class _Sink:

@@ -312,7 +312,10 @@ class Listings:
 
 
 async def pages_of_members(
-    store: ResourceStore, container: identifiers.ResourcePath
+    store: ResourceStore,
+    container: identifiers.ResourcePath,
+    *,
+    page_members: int = PAGE_MEMBERS,
 ) -> AsyncIterator[Sequence[Metadata]]:
     """All members of a container in the order of their paths, in pages.
 
@@ -320,10 +323,10 @@ async def pages_of_members(
     """
     after = None
     while True:
-        members = await store.list_members(container, after=after, limit=PAGE_MEMBERS)
+        members = await store.list_members(container, after=after, limit=page_members)
         if members:
             yield members
-        if len(members) < PAGE_MEMBERS:
+        if len(members) < page_members:
             return
         after = members[-1].path
         await asyncio.sleep(0)

@@ -17,6 +17,7 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -135,22 +136,14 @@ class DraftBody(AnnouncedBody):
             yield chunk
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UploadService:
     """The uploads of one worker."""
 
-    def __init__(
-        self,
-        *,
-        resources: ResourceService,
-        records: RecordStore,
-        capacity: StorageCapacity,
-        max_body_bytes: int,
-    ) -> None:
-        self.resources = resources
-        self.records = records
-        self._drafts = records.store
-        self._capacity = capacity
-        self._max_body_bytes = max_body_bytes
+    resources: ResourceService
+    records: RecordStore
+    capacity: StorageCapacity
+    max_body_bytes: int
 
     async def begin(
         self, record: UploadRecord, agent: Identity | None, origin: str | None
@@ -169,7 +162,7 @@ class UploadService:
         await self.resources.check_put(
             request, extra_bytes=sum(each.value.size_bytes for each in in_storage)
         )
-        await self._capacity.check_share(
+        await self.capacity.check_share(
             record.size_bytes + sum(each.value.size_bytes - each.value.offset_bytes for each in own)
         )
         await self._check_number(len(own))
@@ -180,7 +173,7 @@ class UploadService:
         # First the record, without which a sweep removes a draft.
         await self.records.commit([put], [UPLOADS.absent(key)])
         try:
-            await self._drafts.uploads.create(key)
+            await self.records.store.uploads.create(key)
         except BaseException:
             await self.records.commit([UPLOADS.drop(key)])
             raise
@@ -206,9 +199,9 @@ class UploadService:
                     for each in await self._own(agent)
                     if each.owner == root and each.key != stored.key
                 )
-                bounded = await self._capacity.limit_body(body, root, extra_bytes=held_bytes)
+                bounded = await self.capacity.limit_body(body, root, extra_bytes=held_bytes)
                 size_bytes = 0
-                async for piece in bounded.chunks(limit_bytes=self._max_body_bytes):
+                async for piece in bounded.chunks(limit_bytes=self.max_body_bytes):
                     await draft.append(piece)
                     size_bytes += len(piece)
                 await draft.sync()
@@ -248,7 +241,7 @@ class UploadService:
         """Give an upload up. Raises NotFound."""
         async with self.held(upload, agent) as (stored, _):
             await self.records.commit([UPLOADS.drop(stored.key), FINISHED_UPLOADS.drop(stored.key)])
-            await self._drafts.uploads.remove(stored.key)
+            await self.records.store.uploads.remove(stored.key)
 
     async def finish(
         self,
@@ -274,7 +267,7 @@ class UploadService:
             await progress.checkpoint()
             raise
         try:
-            await self._drafts.uploads.remove(stored.key)
+            await self.records.store.uploads.remove(stored.key)
         except errors.StorageError:  # the resource is stored; the next sweep removes the draft
             logger.exception("The draft of a finished upload could not be removed")
         return UploadState(upload, record, expires_ms, outcome)
@@ -290,7 +283,7 @@ class UploadService:
         async with AsyncExitStack() as stack:
             draft = None
             with suppress(DraftGone):
-                draft = await stack.enter_async_context(self._drafts.uploads.hold(key))
+                draft = await stack.enter_async_context(self.records.store.uploads.hold(key))
             stored = await self._find(key, agent)  # it may have changed while we waited
             try:
                 if _is_in_progress(stored):

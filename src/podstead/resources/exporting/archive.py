@@ -17,7 +17,9 @@ import struct
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from podstead.core.errors import NotFound, StorageError
@@ -352,43 +354,37 @@ class PodDownload(StreamedBody):
                 yield chunk
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodDownloads:
     """Serves pods to their owners as archives of their state at the request, a few at a time for
-    each person."""
+    each person. ``bundler`` adds the repositories of containers."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        base_url: str,
-        issuer: str,
-        bundler: RepositoryBundler | None = None,
-    ) -> None:
-        """``bundler`` adds the repositories of containers."""
-        self._store = store
-        self._bundler = bundler
-        self._base_url = base_url
-        self._issuer = issuer
-        self._semaphores = AgentSemaphores(at_once=MAX_OF_PERSON)
+    store: Store
+    base_url: str
+    issuer: str
+    bundler: RepositoryBundler | None = None
+    _semaphores: AgentSemaphores = field(
+        default_factory=partial(AgentSemaphores, at_once=MAX_OF_PERSON)
+    )
 
     async def open(self, name: str, *, with_versions: bool = False) -> PodDownload:
         """The archive of a pod as it is now. The caller has authorized the request. Raises
         NotFound, Overloaded and RateLimited."""
-        pod = await self._store.read_pod(name)
+        pod = await self.store.read_pod(name)
         if pod is None:
             raise NotFound(f"There is no pod '{name}'")
         async with self._semaphores.by(pod.name):
             contents = await read_contents(
-                self._store,
+                self.store,
                 pod,
-                base_url=self._base_url,
-                issuer=self._issuer,
-                bundler=self._bundler,
+                base_url=self.base_url,
+                issuer=self.issuer,
+                bundler=self.bundler,
                 max_resources=MAX_RESOURCES,
                 with_versions=with_versions,
             )
             # Determining the size takes a second for a hundred thousand resources.
-            archive = await asyncio.to_thread(PodArchive, self._store, contents)
+            archive = await asyncio.to_thread(PodArchive, self.store, contents)
         return PodDownload(archive, self._semaphores, pod.name)
 
 

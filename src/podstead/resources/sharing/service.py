@@ -23,6 +23,7 @@ from podstead.core.media_types import TURTLE
 from podstead.rdf.codecs import Document
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.context import ResourceContext
+from podstead.resources.reading import pages_of_members
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing import documents
 from podstead.storage.blobs.body_store import ContentBody
@@ -620,12 +621,7 @@ async def inspect_container(store: ResourceStore, container: ResourcePath) -> In
     with_own, looked_at = 0, 0
     pending = [container]
     while pending:
-        current, after = pending.pop(), None
-        while True:
-            members = await store.list_members(current, after=after, limit=_PAGE)
-            if not members:
-                break
-            after = members[-1].path
+        async for members in pages_of_members(store, pending.pop(), page_members=_PAGE):
             looked_at += len(members)
             acls = await store.read_metadata([acl_of(member.path) for member in members])
             for member in members:
