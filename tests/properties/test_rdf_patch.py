@@ -19,12 +19,15 @@ from podstead.rdf.errors import MalformedRdf, PatchInapplicable, PatchRefused
 from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Triple
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.patch_parsers import parse_n3_patch, parse_sparql_update
-from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
-from podstead.rdf.patterns import (
+from podstead.rdf.patching import (
+    Patch,
+    PatchOperation,
     Pattern,
     Patterns,
     PatternTerm,
+    Semantics,
     Variable,
+    apply,
     blank_nodes_in,
     variables_in,
 )

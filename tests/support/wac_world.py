@@ -25,9 +25,8 @@ from podstead.outbound.foreign_documents import FetchedDocument, Purpose
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Triple
 from podstead.storage.records import Metadata, ResourceKind, Version
-from podstead.wac.effective import EffectiveAcls, paths_to_read
+from podstead.wac.effective import EffectiveAcls, GroupMemberships, paths_to_read
 from podstead.wac.gate import Gate, GrantedAccess
-from podstead.wac.groups import GroupMemberships
 from podstead.wac.modes import Requirements
 from tests.support.clock import FakeClock
 

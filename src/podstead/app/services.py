@@ -65,9 +65,8 @@ from podstead.storage.disk_space import DiskSpace
 from podstead.storage.invitations import Invitations
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
-from podstead.wac.effective import EffectiveAcls
+from podstead.wac.effective import EffectiveAcls, GroupMemberships
 from podstead.wac.gate import Gate
-from podstead.wac.groups import GroupMemberships
 from podstead.web import description_endpoints
 from podstead.web.application import Application
 from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication

@@ -35,8 +35,15 @@ from podstead.rdf.lexing import (
     line_of,
 )
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
-from podstead.rdf.patching import Patch, PatchOperation, Semantics
-from podstead.rdf.patterns import Patterns, VariablePlaceholders, blank_nodes_in, variables_in
+from podstead.rdf.patching import (
+    Patch,
+    PatchOperation,
+    Patterns,
+    Semantics,
+    VariablePlaceholders,
+    blank_nodes_in,
+    variables_in,
+)
 
 _OTHER_OPERATIONS: Final = frozenset(
     {"LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH", "USING"}

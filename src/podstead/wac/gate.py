@@ -26,8 +26,16 @@ from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
 from podstead.wac.acl import Circumstances, agent_name, earliest, origin_of
 from podstead.wac.decision import Audience, Requester, Rules, agent_modes, audience_of
-from podstead.wac.effective import EffectiveAcl, EffectiveAcls, paths_to_read
-from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, NoGroups, Readable
+from podstead.wac.effective import (
+    NO_MEMBERSHIPS,
+    EffectiveAcl,
+    EffectiveAcls,
+    GroupMemberships,
+    Memberships,
+    NoGroups,
+    Readable,
+    paths_to_read,
+)
 from podstead.wac.modes import (
     ALL_MODES,
     NO_MODES,

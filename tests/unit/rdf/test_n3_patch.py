@@ -11,8 +11,7 @@ from podstead.rdf.errors import MalformedRdf, PatchRefused, RdfTooLarge
 from podstead.rdf.graph import BlankNode, Iri, Literal
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.patch_parsers import parse_n3_patch
-from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
-from podstead.rdf.patterns import Variable
+from podstead.rdf.patching import Patch, PatchOperation, Semantics, Variable, apply
 from tests.support.rdf_oracle import BASE, assert_same, read
 
 PREFIX = "@prefix solid: <http://www.w3.org/ns/solid/terms#> .\n"

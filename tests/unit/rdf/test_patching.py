@@ -13,8 +13,19 @@ from podstead.rdf.codecs import parse
 from podstead.rdf.errors import PatchInapplicable, PatchRefused, PatchTooCostly
 from podstead.rdf.graph import EMPTY_GRAPH, BlankNode, Graph, Iri, Literal, Triple
 from podstead.rdf.listing import ListedMember, container_statements, member_statements
-from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply, apply_to_container
-from podstead.rdf.patterns import IndexedTriples, Pattern, Patterns, StepBudget, Variable, solutions
+from podstead.rdf.patching import (
+    IndexedTriples,
+    Patch,
+    PatchOperation,
+    Pattern,
+    Patterns,
+    Semantics,
+    StepBudget,
+    Variable,
+    apply,
+    apply_to_container,
+    solutions,
+)
 from tests.support.rdf_oracle import BASE, assert_same
 
 A, B, C = Iri("urn:a"), Iri("urn:b"), Iri("urn:c")

@@ -13,8 +13,7 @@ from podstead.rdf.errors import MalformedRdf, PatchRefused, RdfTooLarge
 from podstead.rdf.graph import EMPTY_GRAPH, Iri, Literal
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.patch_parsers import parse_sparql_update
-from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
-from podstead.rdf.patterns import Variable
+from podstead.rdf.patching import Patch, PatchOperation, Semantics, Variable, apply
 from tests.support.rdf_oracle import BASE, assert_same, read
 
 S, P, Q = Iri(f"{BASE}#s"), Iri(f"{BASE}#p"), Iri(f"{BASE}#q")

@@ -10,7 +10,7 @@ from podstead.rdf.graph import Graph
 from podstead.storage.document_reader import MAX_ATTEMPTS
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Absent, AtVersion
-from podstead.wac.groups import (
+from podstead.wac.effective import (
     MAX_DOCUMENTS_ELSEWHERE,
     MAX_GROUP_DOCUMENT_BYTES,
     REMOTE_BUDGET_MS,
