@@ -6,12 +6,13 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser_fixtures import chromium, person
+from tests.support.browser_fixtures import chromium, person, provider
 from tests.support.browser_people import PHONE_WIDTH, Window, sign_in, sign_out
 from tests.support.people import PASSWORD, Account, create_account
 from tests.support.server import ServerProcess, running_server
@@ -50,14 +51,6 @@ document.querySelector("form").submit();
 
 
 @pytest.fixture
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server of its own, which a test may stop."""
-    root = tmp_path_factory.mktemp("installed") / "root"
-    with running_server(ServerProcess(root=root, options=("--idp",))) as server:
-        yield server
-
-
-@pytest.fixture
 def page(chromium: Browser, provider: ServerProcess, person: Account) -> Iterator[Page]:
     """A page of a phone, which the service worker serves."""
     with Window(PHONE_WIDTH).new_context(chromium, service_workers="allow") as context:
@@ -71,6 +64,15 @@ def page(chromium: Browser, provider: ServerProcess, person: Account) -> Iterato
         # A page that is loaded while the service worker starts does without it.
         wait_until(is_controlled, "the service worker serves the page")
         yield page
+
+
+@contextmanager
+def stopped(provider: ServerProcess) -> Iterator[None]:
+    provider.stop()
+    try:
+        yield
+    finally:
+        provider.start()
 
 
 def _open(page: Page, provider: ServerProcess, path: str) -> None:
@@ -113,18 +115,17 @@ def test_what_was_opened_is_read_without_a_network_until_the_person_signs_out(
     _open_until(page, provider, path, is_kept=True)
     address = page.url
     page.evaluate(PUT_PAGES, [f"/.pages/files/{person.name}/long-ago", 1, "2020-01-01"])
-    provider.stop()
-    page.context.set_offline(True)
-    page.goto(address)
-    expect(page.get_by_text("a day in the hills")).to_be_visible()
-    expect(page.get_by_role("status")).to_contain_text("You are offline")
-    page.goto(f"{provider.base_url}/.pages/files/{person.name}/never-opened.txt")
-    expect(page.get_by_role("heading", name="You are offline")).to_be_visible()
-    expect(page.get_by_role("link", name="A page")).to_have_count(0)
-    page.get_by_role("link", name="diary.txt").click()
-    expect(page.get_by_text("a day in the hills")).to_be_visible()
-    page.context.set_offline(False)
-    provider.start()
+    with stopped(provider):
+        page.context.set_offline(True)
+        page.goto(address)
+        expect(page.get_by_text("a day in the hills")).to_be_visible()
+        expect(page.get_by_role("status")).to_contain_text("You are offline")
+        page.goto(f"{provider.base_url}/.pages/files/{person.name}/never-opened.txt")
+        expect(page.get_by_role("heading", name="You are offline")).to_be_visible()
+        expect(page.get_by_role("link", name="A page")).to_have_count(0)
+        page.get_by_role("link", name="diary.txt").click()
+        expect(page.get_by_text("a day in the hills")).to_be_visible()
+        page.context.set_offline(False)
     page.goto(f"{provider.base_url}/.pages/")
     sign_out(page)
     wait_until(
