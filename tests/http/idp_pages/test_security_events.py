@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -70,8 +71,13 @@ async def test_a_new_account_has_no_events(owner: Browser) -> None:
 @pytest.mark.feature("nostr")
 @pytest.mark.feature("passkeys")
 async def test_each_added_or_removed_sign_in_method_is_listed_with_time_and_address(
-    owner: Browser, clock: FakeClock, key: SoftAuthenticator
+    owner: Browser,
+    clock: FakeClock,
+    key: SoftAuthenticator,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """The log of the server has each of them, too."""
+    caplog.set_level(logging.INFO, "podstead.audit")
     nostr_key = NostrKey.new()
     await register(owner, key)
     clock.advance(1)
@@ -97,6 +103,8 @@ async def test_each_added_or_removed_sign_in_method_is_listed_with_time_and_addr
         ("Nostr key linked", "npub1" + found[5]["subject"][5]),
         ("passkey added", "my key"),
     ]
+    logged = {each.getMessage() for each in caplog.records if each.name == "podstead.audit"}
+    assert {each["what"] for each in found} <= logged
     assert {each["address"] for each in found} == {PEER}
     assert found[-1]["at"] == "2027-01-15T08:00:00Z"
     assert found[0]["at"] == "2027-01-15T08:00:06Z"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import stat
 import subprocess
 import zipfile
 from collections import Counter
@@ -79,6 +80,13 @@ async def test_a_file_has_the_time_of_its_change(server: Server, alice: Browser)
     time = datetime(*info.date_time, tzinfo=UTC)
     assert abs((datetime.now(UTC) - time).total_seconds()) < 60
     assert info.extra[:2] == b"UT"
+
+
+async def test_what_is_unpacked_can_be_read_by_everybody(server: Server, alice: Browser) -> None:
+    await put(server.alice, f"{ROOT}tree/a.txt")
+    found = await archive(alice, f"{ROOT}tree/")
+    modes = {each.filename: stat.filemode(each.external_attr >> 16) for each in found.infolist()}
+    assert modes == {"tree/": "drwxr-xr-x", "tree/a.txt": "-rw-r--r--"}
 
 
 async def test_only_what_one_may_read_is_in_it(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 import secrets
@@ -144,10 +145,15 @@ async def test_an_operator_disables_and_enables_an_account(
     await sign_in_to_account(server, "bob")
 
 
-async def test_an_operator_signs_somebody_out(server: Server, operator: Browser) -> None:
+async def test_an_operator_signs_somebody_out(
+    server: Server, operator: Browser, caplog: pytest.LogCaptureFixture
+) -> None:
     bob = await sign_in_to_account(server, "bob")
-    page = await operator.send(await operator.get(BOB), f"{BOB}/sign-out")
+    page = await operator.get(BOB)
+    with caplog.at_level(logging.INFO, "podstead.audit"):
+        page = await operator.send(page, f"{BOB}/sign-out")
     assert "signed out everywhere" in page.text
+    assert "signed out everywhere" in caplog.messages
     assert (await bob.get("/.pages/files/")).path == "/idp/login"
 
 
