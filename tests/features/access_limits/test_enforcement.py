@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
+from msgspec.structs import replace
 
 from podstead.features.access_limits.enforcement import LIMITS, StoredLimit, client_key
 from podstead.features.access_limits.limits import ACTIONS, AllowedPlace, Limit, everything
@@ -72,6 +73,20 @@ async def narrow(provider: Provider, app: App) -> Access:
 
 def folder(path: str, *actions: str) -> AllowedPlace:
     return AllowedPlace(path, actions)
+
+
+@pytest.mark.parametrize("lasts_s", [1, 10, 100_000])
+async def test_a_limit_ends_when_it_says(narrow: Access, lasts_s: int) -> None:
+    """Before the token does, or after it."""
+    clock = narrow.provider.clock
+    ends_s = clock.now_s() + lasts_s
+    await narrow.limit(replace(everything(POD), ends_s=ends_s))
+    assert (await narrow.send("GET", f"{POD}private/")).status == 200
+    clock.advance(lasts_s - 1)
+    before_it_ends = (await narrow.send("GET", f"{POD}private/")).status
+    assert before_it_ends == (200 if lasts_s < 100_000 else 401)
+    clock.advance(1)
+    assert (await narrow.send("GET", f"{POD}private/")).status in {401, 403}
 
 
 # --- the model -----------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from podstead.resources.pod_renaming import PodRenamer, Renaming
 from podstead.storage.quota import fixed_charge
 from tests.support.application import BASE, Server
 from tests.support.asgi import Answer
+from tests.support.importing import Resources, imported
 
 PHOTO = bytes(range(256)) * 2000
 
@@ -98,6 +99,14 @@ async def test_names_that_are_taken_are_refused(pods: OpenedPods, server: Server
     with pytest.raises(Conflict, match="belonged to another"):
         await renamed(pods, "alice", "bob")
     assert (await server.public.get("/alice/")).status == 200
+
+
+async def test_a_pod_whose_import_is_unfinished_keeps_its_name(pods: OpenedPods) -> None:
+    broken = Resources([imported("/carol/a", "a", "text/plain")], breaks_after=0)
+    with pytest.raises(InterruptedError):
+        await pods.importer.run(pods.target("carol", source_id="1"), broken.resources())
+    with pytest.raises(Conflict, match="import of the pod is unfinished"):
+        await renamed(pods, "carol", "caroline")
 
 
 @pytest.mark.feature("git")

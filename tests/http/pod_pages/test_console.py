@@ -11,6 +11,7 @@ import secrets
 import pytest
 
 from podstead.config import Settings, read_settings
+from podstead.core.errors import NotFound
 from podstead.idp.administration.audit_log import MAX_KEPT, SlowRequests
 from podstead.idp.administration.pods import PodActions
 from podstead.web import application
@@ -155,6 +156,15 @@ async def test_an_operator_signs_somebody_out(
     assert "signed out everywhere" in page.text
     assert "signed out everywhere" in caplog.messages
     assert (await bob.get("/.pages/files/")).path == "/idp/login"
+
+
+@pytest.mark.parametrize("action", ["sign-out", "disable", "promote", "delete"])
+async def test_nothing_is_done_to_an_account_that_is_not_there(
+    operator: Browser, settings: Settings, action: str
+) -> None:
+    async with administering(settings) as services:
+        with pytest.raises(NotFound):
+            await services.administration.act(action, "0" * 32)
 
 
 async def test_deletion_requires_the_name(operator: Browser) -> None:
@@ -398,6 +408,15 @@ async def test_an_operator_creates_and_revokes_an_invitation(
     page = await operator.get(LOG)
     assert "Invitation revoked" in page.text
     assert invitation[1] in page.text
+
+
+@pytest.mark.parametrize(("uses", "days"), [("1", "1"), ("10000", "3650")])
+async def test_the_bounds_of_an_invitation_are_allowed(
+    operator: Browser, uses: str, days: str
+) -> None:
+    page = await operator.send(await operator.get(INVITATIONS), INVITATIONS, uses=uses, days=days)
+    assert page.status == 200
+    assert f"{uses} of {uses}" in (await operator.get(INVITATIONS)).text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from html import unescape
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
@@ -83,7 +84,8 @@ class Elsewhere:
         challenge = base64.urlsafe_b64encode(verifier).rstrip(b"=").decode()
         if form["code"] != CODE or challenge != self.asked_for["code_challenge"]:
             return Answer(b'{"error": "invalid_grant"}', status=400)
-        return Answer.of({"access_token": "x", "token_type": "DPoP", "id_token": self.id_token()})
+        tokens = {"access_token": "x", "token_type": "DPoP", "id_token": self.id_token()}
+        return Answer.of(tokens, DPoP_Nonce="for the next request")
 
     def id_token(self) -> str:
         now_s = int(time.time())
@@ -200,6 +202,23 @@ async def test_a_nonce_that_the_provider_wants_is_sent(
     assert (await elsewhere.sign_in(browser)).path == "/.pages/shared"
     assert [proof.get("nonce") for proof in elsewhere.proofs] == [None, "wanted"]
     assert elsewhere.proofs[0]["jti"] != elsewhere.proofs[1]["jti"]
+
+
+@pytest.mark.parametrize("status", [200, 201, 400])
+async def test_tokens_are_asked_for_again_only_with_a_nonce(
+    server: Server, browser: Browser, elsewhere: Elsewhere, status: int
+) -> None:
+    """A nonce that comes with them is for later requests (RFC 9449 section 8.2)."""
+    await elsewhere.begin(browser)
+
+    def answer(content: bytes, fields: Mapping[str, str]) -> Answer:
+        good = elsewhere.token(content, fields)
+        return replace(good, status=status, headers={} if status == 400 else good.headers)
+
+    elsewhere.provider.posts["/token"] = answer
+    page = await elsewhere.come_back(browser)
+    assert (page.path == "/.pages/shared") is (status != 400)
+    assert len(elsewhere.proofs) == 1
 
 
 async def test_a_visitor_is_led_back_to_the_page_they_wanted(
