@@ -265,8 +265,9 @@ async def test_what_is_moved_to_another_pod_stays_in_the_trash_with_its_versions
 
 async def test_the_page_lists_restores_and_removes(server: Server) -> None:
     await put(server.alice, DOCUMENT, "one")
-    await put(server.alice, f"{FOLDER}b.txt", "two")
-    for name in ("a.txt", "b.txt"):
+    for name in ("b.txt", "c.txt"):
+        await put(server.alice, FOLDER + name, "two")
+    for name in ("a.txt", "b.txt", "c.txt"):
         await delete(server.alice, FOLDER + name)
     browser = await sign_in_by_token(server, server.alice)
     page = await browser.get("/.pages/trash")
@@ -288,7 +289,11 @@ async def test_the_page_lists_restores_and_removes(server: Server) -> None:
     )
     assert page.path == f"/.pages/files{DOCUMENT}"
     assert (await server.alice.get(DOCUMENT)).text == "one"
-    page = await browser.get("/.pages/trash")
+    gone = {"pod": "/alice/", "path": f"{FOLDER}c.txt", "version": version[f"{FOLDER}c.txt"]}
+    for do, status, left in (("something else", 400, 2), ("remove", 200, 1)):
+        page = await browser.get("/.pages/trash")
+        page = await browser.send(page, "/.pages/trash/change", do=do, **gone)
+        assert (page.status, len(await items(server.alice))) == (status, left)
     page = await browser.send(page, "/.pages/trash/change", pod="/alice/", do="empty")
     assert page.status == 200
     assert await items(server.alice) == []

@@ -489,9 +489,12 @@ async def test_a_token_that_is_revoked_while_it_is_verified_is_not_recalled(
 async def test_an_expired_token_is_not_recalled(workers: list[Worker]) -> None:
     worker = workers[0]
     await worker.verify(TOKEN)
+    typed = await worker.tokens.verify_typed(TOKEN)
     worker.clock.advance(59.999)
     assert worker.recall(TOKEN) is not None
+    assert await worker.tokens.is_still_valid(typed)
     worker.clock.advance(0.001)
     assert worker.recall(TOKEN) is None
+    assert not await worker.tokens.is_still_valid(typed)
     with pytest.raises(NotAuthenticated):
         await worker.verify(TOKEN)
