@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from podstead.resources.exporting.zip_records import (
+from podstead.resources.exporting.archive import (
     ZipEntry,
     central_header,
     end_of_archive,
