@@ -96,6 +96,8 @@ def test_every_page_of_the_console_is_accessible(
         "log": "log?events=person",
         "health": "health",
         "settings": "settings",
+        "setting": "settings/registration",
+        "mail": "settings/mail",
         "invitations": "invitations",
     }
     found: dict[str, object] = {}

@@ -273,7 +273,7 @@ class ProviderPages:
                     for name, form in each.setting_forms.items()
                 },
             ),
-            InvitationsPage(site, InvitationActions(records, audit)),
+            InvitationsPage(site, InvitationActions(records, audit), provider.sends_mail),
             LinkPage(
                 site,
                 accounts,

@@ -41,14 +41,32 @@ def invite() -> None:
     show_default=True,
     help="For how many days it is valid.",
 )
+@click.option(
+    "--note", metavar="TEXT", default="", help="What the page to create an account says first."
+)
+@click.option(
+    "--send-to",
+    metavar="ADDRESS",
+    default="",
+    help="An e-mail address to which the running server sends the invitation.",
+)
 @on_root()
-async def create_invitation(root: DataRoot, uses: int, days: int) -> Output:
+async def create_invitation(
+    root: DataRoot, uses: int, days: int, note: str, send_to: str
+) -> Output:
     """Print the code of a new invitation, and the link that leads to the registration with it.
 
     Both are shown only now, because the server stores a hash of the code. Whoever has the code can
-    register, until the invitation is used up or has ended.
+    register, until the invitation is used up or has ended. With --send-to, they are printed
+    nowhere: only the message has them. It waits until a server that sends mail runs, for two days
+    at most.
     """
-    made = await root.invitations.create(uses=uses, days=days)
+    made = await root.invitations.create(uses=uses, days=days, note=note, send_to=send_to)
+    if send_to:
+        return Output(
+            _as_json(made.invitation, made.expires_ms),
+            [f"The invitation {made.invitation.invitation_id} waits to be sent to {send_to}."],
+        )
     link = root.invitation_link(made.code)
     return Output(
         _as_json(made.invitation, made.expires_ms, code=made.code, link=link),
@@ -89,6 +107,8 @@ def _as_json(invitation: Invitation, expires_ms: int | None, **secret: object) -
     return {
         "id": invitation.invitation_id,
         **secret,
+        "note": invitation.note,
+        "sent_to": invitation.sent_to,
         "uses": invitation.uses,
         "uses_left": invitation.uses_left,
         "created": time_text(invitation.created_ms // 1000),

@@ -48,6 +48,8 @@ class MailSubject(Enum):
     """A browser signed in to the account that had not done so before."""
     ACCESS_REQUEST = "access-request"
     """Somebody asks the owner of a pod for access."""
+    INVITATION = "invitation"
+    """Somebody without an account is invited; the fact ``invitation`` is its id."""
     NOTICES = "notices"
     """What a person was told: the ``lines`` in the person's language, how many ``more`` there are,
     the ``link`` to all, and that to the ``choice`` of messages."""

@@ -16,13 +16,14 @@ import msgspec
 from podstead.core.date_times import DAY_MS
 from podstead.core.errors import AccessDenied, NotFound
 from podstead.storage.codes import StorageCodes
-from podstead.storage.record_store import RecordKind, RecordStore, Versioned, secret_key
+from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned, secret_key
 from podstead.storage.records import Precondition, Record
 
 MAX_USES: Final = 10_000
 MAX_DAYS: Final = 3650
 MAX_INVITATIONS: Final = 1000
 """How many are listed, and so how many there may be at a time."""
+MAX_NOTE_CHARACTERS: Final = 500
 MAX_ATTEMPTS: Final = 50
 """How often a registration reads its invitation again because others have used it meanwhile. Each
 time, one of them has succeeded."""
@@ -42,6 +43,10 @@ class Invitation(msgspec.Struct, frozen=True):
     uses: int
     uses_left: int
     created_ms: int
+    note: str = ""
+    """What the operator says to those who are invited."""
+    sent_to: str = ""
+    """The address to which it is sent."""
 
 
 INVITATIONS: Final = RecordKind("invitation", Invitation)
@@ -65,6 +70,7 @@ class InvitationUse:
     """What joins the write that uses an invitation."""
 
     invitation_id: str
+    note: str
     records: Sequence[Record]
     preconditions: Sequence[Precondition]
 
@@ -98,12 +104,12 @@ class Invitations:
             raise _wrong() if code.strip() else _missing()
         used = msgspec.structs.replace(stored.value, uses_left=stored.value.uses_left - 1)
         records = [INVITATIONS.replace(stored, used)]
-        return InvitationUse(stored.value.invitation_id, records, [stored.unchanged])
+        value = stored.value
+        return InvitationUse(value.invitation_id, value.note, records, [stored.unchanged])
 
-    def new(self, *, uses: int, days: int) -> NewInvitation:
+    def new(self, *, uses: int, days: int, note: str = "", sent_to: str = "") -> NewInvitation:
         """An invitation that does not exist yet."""
-        number = int(self._records.randomness.token_hex(_CODE_BYTES), 16)
-        code = _code(number)
+        code = self._new_code()
         now_ms = self._records.now_ms()
         expires_ms = now_ms + days * DAY_MS
         invitation = Invitation(
@@ -111,9 +117,28 @@ class Invitations:
             uses=uses,
             uses_left=uses,
             created_ms=now_ms,
+            note=note,
+            sent_to=sent_to,
         )
         record = INVITATIONS.put(secret_key(bare_code(code)), invitation, expires_ms=expires_ms)
         return NewInvitation(code, invitation, expires_ms, record)
+
+    async def renewed(self, invitation_id: str) -> NewInvitation:
+        """The invitation with that id with another code, which replaces its former one: the code of
+        an invitation that is sent is made when it is, and so stored nowhere. Raises NotFound."""
+
+        async def compute() -> Changes[NewInvitation]:
+            stored, code = await self.find(invitation_id), self._new_code()
+            expires_ms = stored.expires_ms or 0
+            key = secret_key(bare_code(code))
+            put = INVITATIONS.put(key, stored.value, expires_ms=expires_ms)
+            made = NewInvitation(code, stored.value, expires_ms, put)
+            return Changes(made, [INVITATIONS.drop(stored.key), put], [stored.unchanged])
+
+        return await self._records.transact(compute)
+
+    def _new_code(self) -> str:
+        return _code(int(self._records.randomness.token_hex(_CODE_BYTES), 16))
 
     async def all(self) -> Sequence[Versioned[Invitation]]:
         """Those that have not ended, the newest first."""

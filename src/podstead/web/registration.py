@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from podstead.core.errors import AccessDenied, BadRequest, UnsupportedMediaType
+from podstead.core.errors import AccessDenied, BadRequest, RateLimited, UnsupportedMediaType
 from podstead.core.identity import Identity
 from podstead.pods.provision import PodProvisioner
 from podstead.storage.invitations import Admission, Invitations, InvitationUse, UnusableInvitation
@@ -122,6 +122,17 @@ class Registration:
         admitted = partial(self._using, code or "", address)
         await admitted()
         return admitted
+
+    async def note(self, code: str, address: str) -> str:
+        """What the operator says to the person who has this code; empty for a wrong one, which
+        counts as an attempt to guess one. Raises StorageError."""
+        if not code.strip():
+            return ""
+        try:
+            await self.wrong_codes.check(address)
+            return (await self._using(code, address)).note
+        except (UnusableInvitation, RateLimited):
+            return ""
 
     async def _using(self, code: str, address: str) -> InvitationUse:
         try:

@@ -57,6 +57,7 @@ add_setting_texts(
         "sharing-link-max-days": SettingText(
             N_("Longest life of sharing links"),
             N_("In days, also for links that exist already. With 0, links need not end."),
+            words={"0": N_("No limit")},
         ),
         "sharing-links-per-pod": SettingText(
             N_("Sharing links in one pod"),

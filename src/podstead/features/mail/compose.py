@@ -11,7 +11,7 @@ from podstead.idp.audit import AuditEvent
 from podstead.web.browsers import browser_name
 from podstead.web.console.accounts import SETTINGS
 from podstead.web.console.server import event_text
-from podstead.web.pages.formats import moment_text
+from podstead.web.pages.formats import date_text, moment_text
 from podstead.web.pages.templates import render
 from podstead.web.pages.texts import ENGLISH, LANGUAGES, _, ngettext, texts_in, use_texts
 from podstead.web.registration import AboutOperator
@@ -69,6 +69,29 @@ def verification(site: MailSite, language: str, *, name: str, link: str, days: i
             ngettext("The link works for %(num)s day.", "The link works for %(num)s days.", days)
             % {"num": days},
             _("If it was not you, you need not do anything."),
+        ],
+    )
+
+
+def invitation(site: MailSite, language: str, *, link: str, note: str, ends_ms: int) -> MailText:
+    """The message with an invitation to create an account."""
+    language = use_language(language)
+    return _composed(
+        site,
+        language,
+        _("An invitation to %(server)s", server=site.server_name),
+        [
+            _("You are invited to create an account at %(server)s.", server=site.server_name),
+            *([note] if note else []),
+        ],
+        link=link,
+        before_link=_("This link leads to the form:"),
+        after=[
+            _(
+                "The invitation ends on %(date)s. Whoever has the link can use it.",
+                date=date_text(ends_ms),
+            ),
+            _("If you do not want an account, you need not do anything."),
         ],
     )
 

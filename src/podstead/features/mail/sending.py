@@ -26,7 +26,7 @@ from podstead.app.accounts import AccountServices
 from podstead.app.adapters.registration import about_operator
 from podstead.app.monitoring.families import MailCounts, MailOutcome
 from podstead.config import Settings
-from podstead.core.errors import ServerTrouble
+from podstead.core.errors import NotFound, ServerTrouble
 from podstead.features.mail import LOOK_S, compose
 from podstead.features.mail.compose import MailSite, MailText
 from podstead.features.mail.destination import (
@@ -41,6 +41,7 @@ from podstead.idp.audit import AuditEvent
 from podstead.idp.email_verification import PROOF_S, EmailVerification
 from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, job_id
 from podstead.idp.records import ACCOUNTS, Account, mailbox_key
+from podstead.storage.invitations import Invitations, invitation_url
 from podstead.storage.record_store import Versioned, secret_key
 from podstead.web.pages.addresses import link_url, verify_url
 
@@ -146,6 +147,7 @@ class MailSender:
         self._queue = MailQueue(accounts.records)
         self._verification = EmailVerification(accounts.records, accounts.audit)
         self._links = OneTimeLinks(accounts.records)
+        self._invitations = Invitations(accounts.records)
         self._transport = transport
         self._sender = sender
         self._site = site
@@ -241,6 +243,8 @@ class MailSender:
         subject = MailSubject(job.subject)
         if subject is MailSubject.PASSWORD_RESET:
             return await self._password_reset(job)
+        if subject is MailSubject.INVITATION:
+            return await self._invitation(job)
         account = await self._account(job)
         if account is None:
             return None
@@ -297,6 +301,19 @@ class MailSender:
             name=account.pod,
             link=self._site.base_url + link_url(secret),
             minutes=SIGN_IN_LINK_S // 60,
+        )
+
+    async def _invitation(self, job: MailJob) -> tuple[str, MailText] | None:
+        try:
+            made = await self._invitations.renewed(job.facts["invitation"])
+        except NotFound:
+            return None
+        return job.to, compose.invitation(
+            self._site,
+            job.language,
+            link=invitation_url(self._site.base_url, made.code),
+            note=made.invitation.note,
+            ends_ms=made.expires_ms,
         )
 
     async def _account(self, job: MailJob) -> Account | None:

@@ -18,7 +18,14 @@ from podstead.idp.accounts import Accounts
 from podstead.idp.administration.audit_log import Actions, Operator, acting_as
 from podstead.idp.audit import OPERATOR, Audit, AuditEvent, EventKind
 from podstead.idp.codes import IdpCodes
-from podstead.idp.records import ACCOUNTS, ONE_TIME_LINKS, Account, OneTimeLink
+from podstead.idp.mail_queue import MailQueue, MailSubject
+from podstead.idp.records import (
+    ACCOUNTS,
+    ONE_TIME_LINKS,
+    Account,
+    OneTimeLink,
+    check_email,
+)
 from podstead.idp.security_events import event_records
 from podstead.idp.sessions import Sessions
 from podstead.storage import invitations
@@ -267,6 +274,10 @@ class Administration(Actions):
         return stored.value
 
 
+SENT_INVITATIONS_PER_DAY: Final = 200
+"""How many invitations the server sends in a day, whoever asks for it."""
+
+
 class InvitationActions(Actions):
     """Creates, lists and revokes invitations. Every method raises Overloaded and StorageError."""
 
@@ -275,22 +286,53 @@ class InvitationActions(Actions):
         self._invitations = invitations.Invitations(records)
 
     async def create(
-        self, *, uses: int, days: int, by: Operator | None = None
+        self,
+        *,
+        uses: int,
+        days: int,
+        note: str = "",
+        send_to: str = "",
+        language: str = "",
+        by: Operator | None = None,
     ) -> invitations.NewInvitation:
-        """Create an invitation, whose code is known only now. Raises BadRequest for numbers out of
-        bounds, and Conflict if there are too many invitations."""
+        """Create an invitation, whose code is known only now. With an address to ``send_to``, a
+        message in that language has another code, and this one ends with it. Raises BadRequest for
+        what is out of bounds, and Conflict if there are too many invitations or messages."""
+        note = " ".join(note.split())
+        if len(note) > invitations.MAX_NOTE_CHARACTERS:
+            raise BadRequest(IdpCodes.INVITATION_NOTE, number=invitations.MAX_NOTE_CHARACTERS)
+        address = check_email(send_to) if send_to.strip() else ""
         if not 1 <= uses <= invitations.MAX_USES:
             raise BadRequest(IdpCodes.INVITATION_USES, number=invitations.MAX_USES)
         if not 1 <= days <= invitations.MAX_DAYS:
             raise BadRequest(IdpCodes.INVITATION_DAYS, number=invitations.MAX_DAYS)
         if len(await self._invitations.all()) >= invitations.MAX_INVITATIONS:
             raise Conflict(IdpCodes.TOO_MANY_INVITATIONS)
-        made = self._invitations.new(uses=uses, days=days)
+        made = self._invitations.new(uses=uses, days=days, note=note, sent_to=address)
         facts = {"invitation": made.invitation.invitation_id, "uses": str(uses), "days": str(days)}
+        queued: Sequence[Record] = ()
+        if address:
+            facts["to"] = address
+            queued = await self._queued(made.invitation, language)
         event = AuditEvent.INVITATION_CREATED
-        await self._records.commit([made.record, *self._log.action(event, by, **facts)])
+        await self._records.commit([made.record, *queued, *self._log.action(event, by, **facts)])
         self._note(event, by, **facts)
         return made
+
+    async def _queued(self, made: invitations.Invitation, language: str) -> Sequence[Record]:
+        """The records that queue a message with the invitation. Raises Conflict."""
+        queued = await MailQueue(self._records).joining(
+            MailSubject.INVITATION,
+            to=made.sent_to,
+            language=language,
+            facts={"invitation": made.invitation_id},
+        )
+        wait_s = await self._records.take(
+            "invitation-mails", capacity=SENT_INVITATIONS_PER_DAY, period_s=24 * 3600
+        )
+        if not queued or wait_s is not None:
+            raise Conflict(IdpCodes.TOO_MANY_INVITATION_MESSAGES)
+        return queued
 
     async def list(self) -> Sequence[Versioned[invitations.Invitation]]:
         """The invitations that have not ended, the newest first."""

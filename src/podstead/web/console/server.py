@@ -14,11 +14,17 @@ from podstead.idp.administration import audit_log
 from podstead.idp.administration.service import InvitationActions
 from podstead.idp.audit import AuditEvent, EventKind
 from podstead.notifications.channels import DeliveryFailures
-from podstead.storage.invitations import MAX_DAYS, MAX_USES, invitation_url
+from podstead.storage.invitations import (
+    MAX_DAYS,
+    MAX_NOTE_CHARACTERS,
+    MAX_USES,
+    invitation_url,
+)
 from podstead.web.codes import WebCodes
 from podstead.web.console import accounts
 from podstead.web.console.accounts import INVITATIONS, LOG, account_url, for_operators
 from podstead.web.forms import FormSubmission
+from podstead.web.pages.addresses import again_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -281,6 +287,7 @@ DEFAULT_DAYS: Final = 7
 
 add_notices(
     Tone.DONE,
+    invitation_sent=N_("The invitation is on its way to %(subject)s."),
     invitation_revoked=N_("The invitation is revoked. Whoever has used it keeps their account."),
 )
 
@@ -291,6 +298,7 @@ class InvitationsPage:
 
     site: Site
     invitations: InvitationActions
+    sends_mail: Callable[[], bool]
 
     @route(INVITATIONS, "GET")
     @for_operators
@@ -307,6 +315,11 @@ class InvitationsPage:
             default_days=DEFAULT_DAYS,
             url=INVITATIONS,
             settings_url=accounts.SETTINGS,
+            max_note=MAX_NOTE_CHARACTERS,
+            sends_mail=self.sends_mail(),
+            sign_in_url=None
+            if page.signed_in().signed_in_recently
+            else again_url("console", INVITATIONS),
         )
 
     @route(INVITATIONS, "POST")
@@ -315,7 +328,23 @@ class InvitationsPage:
         """Create an invitation, and show its code. Raises BadRequest, Conflict, WrongFormToken."""
         sent = await page.form()
         uses, days = _number(sent, "uses"), _number(sent, "days")
-        made = await self.invitations.create(uses=uses, days=days, by=operator)
+        send_to = sent.text("send_to").strip()
+        if send_to:
+            signing_in = accounts.again(page, INVITATIONS)
+            if signing_in is not None:
+                return signing_in
+            if not self.sends_mail():
+                raise BadRequest(WebCodes.NO_MAIL)
+        made = await self.invitations.create(
+            uses=uses,
+            days=days,
+            note=sent.text("note"),
+            send_to=send_to,
+            language=page.texts.language,
+            by=operator,
+        )
+        if send_to:
+            return self.site.see_other(INVITATIONS, Notice("invitation-sent", send_to))
         return self.site.page(
             page,
             "console/invitation_created.html",

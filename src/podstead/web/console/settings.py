@@ -48,6 +48,8 @@ class SettingText:
     hint: str
     choices: Mapping[str, str] = field(default_factory=dict)
     """The text of each possible value, in place of a field."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Texts for some of the values that are typed, such as 0."""
 
 
 _TEXTS: Final[dict[str, SettingText]] = {
@@ -63,6 +65,7 @@ _TEXTS: Final[dict[str, SettingText]] = {
     "quota-bytes": SettingText(
         N_("Space for each pod"),
         N_("For all pods without a quota of their own, such as 500M or 5G; 0 for no limit."),
+        words={"0": N_("No limit")},
     ),
     "operator-name": SettingText(
         N_("Name of the operator"),
@@ -122,8 +125,10 @@ class ShownSetting:
     @property
     def shown_value(self) -> str:
         """The value in the language of the page, where it has a text."""
-        choice = self.text.choices.get(self.value or "")
-        return _(choice) if choice else self.value or ""
+        if self.value is None:
+            return _("set") if self.source or self.is_stored else _("none")
+        word = {**self.text.choices, **self.text.words, "": N_("none")}.get(self.value)
+        return self.value if word is None else _(word)
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,6 +215,7 @@ class RegistrationPages:
     ) -> Response:
         targets = [] if pending is None else [pending.interaction.request.redirect_uri]
         facts: Mapping[str, Any] = {}
+        code = sent.text("invitation")[:MAX_CODE_CHARACTERS] or invitation
         if self.part is not None and "further" not in errors:
             facts = await self.part.facts(page, sent)
         return self.site.sign_in_page(
@@ -234,7 +235,8 @@ class RegistrationPages:
             afterwards=page.back,
             part=self.part,
             by_invitation=self.site.registration.by_invitation,
-            invitation=sent.text("invitation") or invitation,
+            invitation=code,
+            note=await self.site.registration.note(code, page.request.client_address),
             max_code_characters=MAX_CODE_CHARACTERS,
             operator=self.site.registration.about,
             terms_accepted=sent.ticked("acceptTerms"),
