@@ -6,6 +6,7 @@ import json
 import re
 from html import unescape
 
+from podstead.core.identity import IDENTITY_SCOPE
 from tests.features.access_limits.conftest import TYPE
 from tests.support.application import BASE, Server
 from tests.support.browser import Browser, Page
@@ -292,6 +293,7 @@ async def test_client_credentials_are_limited_when_they_are_created(
     await pages_server.alice.put(DOC, "<> a <#x>.", "text/turtle")
     await sign_in(browser)
     page = await browser.get("/.pages/security?view=programs")
+    assert f'name="{IDENTITY_SCOPE}"' in page.text
     chosen = {"access": "less", "place:/alice/photos/": "yes", "read": "yes"}
     made = await browser.send(page, "/idp/account/client-credentials", **chosen)
     client_id, secret = re.findall(r'class="secret"[^>]*>([^<]+)<', made.text)[:2]
