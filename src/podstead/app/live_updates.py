@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.answers import Answering, Questions
+from podstead.notifications.answers import Answering, LiveQueries
 from podstead.notifications.channel_types import EVENT_SOURCE, GATEWAY, STREAMING_HTTP, WEB_SOCKET
 from podstead.notifications.channels import ChannelHandler, ChannelLimits, Channels
 from podstead.notifications.deliveries import Delivering
@@ -55,19 +55,19 @@ class LiveUpdates:
             store=services.store,
             gate=services.gate,
             identity_status=services.identity_status,
-            ruled_by=self._questions.ruled_by,
+            ruled_by=self._live_queries.ruled_by,
         )
 
     @cached_property
-    def _questions(self) -> Questions:
+    def _live_queries(self) -> LiveQueries:
         features = self._services.features
-        return Questions([source for each in features for source in each.questions])
+        return LiveQueries([source for each in features for source in each.live_queries])
 
     @cached_property
     def _answering(self) -> Answering:
         services = self._services
         return Answering(
-            questions=self._questions,
+            live_queries=self._live_queries,
             readers=self._readers,
             log=services.store,
             clock=services.clock,

@@ -138,8 +138,7 @@ class PodPages:
             rows,
             notices_address=services.notifier.address,
         )
-        heads = (each.page_head for each in services.features)
-        site.renderer.heads = [each for each in heads if each is not None]
+        site.renderer.page_heads = [f.page_head for f in services.features if f.page_head]
         return routes
 
     @cached_property

@@ -293,8 +293,8 @@ class WorkerFeature:
     channels: Sequence[ChannelHandler] = ()
     """Further types of notification channels, each with what serves its channels."""
 
-    questions: Sequence[AnswerSource] = ()
-    """What answers questions that can be watched: topics of channels whose addresses have a query
+    live_queries: Sequence[AnswerSource] = ()
+    """What answers queries that can be watched: topics of channels whose addresses have a query
     and end in the path of a container before it."""
 
     resource_headers: Sequence[HeaderField] = ()

@@ -1,8 +1,8 @@
-"""Tells those who watch a question when its answer changes for them.
+"""Tells those who watch a live query when its answer changes for them.
 
-A question is a topic whose address has a query, such as a search below a container. What answers it
-does so as its reader, each time something below the container, or a rule above it, has changed, and
-now and then, because groups, conditions and credentials change without that.
+A live query is a topic whose address has a query, such as a search below a container. What answers
+it does so as its reader, each time something below the container, or a rule above it, has changed,
+and now and then, because groups, conditions and credentials change without that.
 
 Nobody learns of a change that they could not have asked about. So the moments of evaluations do not
 depend on what happens: they follow each other at fixed intervals from when the reader connected,
@@ -33,12 +33,12 @@ from podstead.storage.records import Version
 
 logger = logging.getLogger("podstead.notifications")
 
-MAX_QUESTIONS: Final = 16
-"""How many questions one reader may watch at a time, at one worker."""
+MAX_LIVE_QUERIES: Final = 16
+"""How many live queries one reader may watch at a time, at one worker."""
 INTERVAL_S: Final = 2.0
-"""The time between two evaluations of a question, at least."""
+"""The time between two evaluations of a live query, at least."""
 RECHECK_S: Final = 300.0
-"""The time after which a question is evaluated although nothing was changed."""
+"""The time after which a live query is evaluated although nothing was changed."""
 _AT_ONCE: Final = 8
 _PAUSE: Final = 4
 """Evaluations of one reader take this part of the time at most: 1 / (1 + 4)."""
@@ -59,9 +59,9 @@ class AnswerState(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedQuestion:
-    """A question of somebody, by an address ``…{container}?{query}``. The answer has all changes up
-    to the row ``after`` of the change log."""
+class AskedQuery:
+    """A live query of somebody, by an address ``…{container}?{query}``. The answer has all changes
+    up to the row ``after`` of the change log."""
 
     container: ResourcePath
     query: str
@@ -71,28 +71,26 @@ class AskedQuestion:
 
 
 class AnswerSource(Protocol):
-    """Answers the questions whose addresses begin with ``address``."""
+    """Answers the live queries whose addresses begin with ``address``."""
 
     address: str
 
-    async def answer(
-        self, question: AskedQuestion, known: AnswerState | None
-    ) -> AnswerState | None:
+    async def answer(self, watched: AskedQuery, known: AnswerState | None) -> AnswerState | None:
         """The answer as its reader gets it; ``None`` if it does not have all changes yet. It is
         ``known`` if nothing that it depends on has changed since.
 
-        Raises RequestRefused, for what is no question among others, and ServerTrouble.
+        Raises RequestRefused, for what is no such query among others, and ServerTrouble.
         """
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
-    """What answers all questions of a worker."""
+class LiveQueries:
+    """What answers all live queries of a worker."""
 
     sources: Iterable[AnswerSource] = ()
 
     def found(self, topic: ResourcePath) -> tuple[AnswerSource, ResourcePath, str]:
-        """What answers a question, its container and its query. Raises Unprocessable."""
+        """What answers a live query, its container and its query. Raises Unprocessable."""
         address, _, query = topic.partition("?")
         for source in self.sources:
             container = ResourcePath(address.removeprefix(source.address))
@@ -105,21 +103,21 @@ class Questions:
         raise errors.Unprocessable("The topic is neither the URL of a resource nor of a question")
 
     def ruled_by(self, topic: ResourcePath) -> ResourcePath:
-        """The resource that whoever watches a topic must be able to read: that of a question is its
-        container. Raises Unprocessable."""
-        return self.found(topic)[1] if is_question(topic) else topic
+        """The resource that whoever watches a topic must be able to read: that of a live query is
+        its container. Raises Unprocessable."""
+        return self.found(topic)[1] if is_live_query(topic) else topic
 
 
-def is_question(topic: str) -> bool:
-    """Whether a topic is a question: the path of a resource has no query."""
+def is_live_query(topic: str) -> bool:
+    """Whether a topic is a live query: the path of a resource has no query."""
     return "?" in topic
 
 
 @dataclass(slots=True, kw_only=True)
 class Answering:
-    """Answers the questions of one worker, in turn."""
+    """Answers the live queries of one worker, in turn."""
 
-    questions: Questions
+    live_queries: LiveQueries
     readers: Readers
     log: ChangeLog
     clock: Clock
@@ -134,16 +132,16 @@ class Answering:
     ) -> AnswerState | None:
         """As an :class:`AnswerSource` does, for a reader who may read the container. Raises also
         NotAuthenticated and AccessDenied."""
-        source, container, query = self.questions.found(topic)
+        source, container, query = self.live_queries.found(topic)
         await self.readers.check(topic, subscriber)
         agent = await self.readers.current(subscriber)
         async with self._all:
-            question = AskedQuestion(container, query, agent, subscriber.origin, after)
-            return await source.answer(question, known)
+            watched = AskedQuery(container, query, agent, subscriber.origin, after)
+            return await source.answer(watched, known)
 
     @asynccontextmanager
     async def turn(self, key: str) -> AsyncIterator[None]:
-        """Wait until it is the turn of a question. Those of one reader follow each other, with
+        """Wait until it is the turn of a live query. Those of one reader follow each other, with
         pauses."""
         now_s = asyncio.get_running_loop().time
         async with self._own.take(key):
@@ -166,10 +164,10 @@ class Answering:
         return limit_key(subscriber.agent, base_url=self.base_url)
 
     def open(self, key: str) -> None:
-        """Note another watched question. Raises RateLimited if there are too many."""
-        if self._open.get(key, 0) >= MAX_QUESTIONS:
+        """Note another watched query. Raises RateLimited if there are too many."""
+        if self._open.get(key, 0) >= MAX_LIVE_QUERIES:
             raise errors.RateLimited(
-                f"At most {MAX_QUESTIONS} questions can be watched at a time",
+                f"At most {MAX_LIVE_QUERIES} questions can be watched at a time",
                 retry_after_s=int(_MAX_WAIT_S),
             )
         self._open[key] = self._open.get(key, 0) + 1
@@ -181,13 +179,13 @@ class Answering:
             del self._open[key]
 
 
-class WatchedQuestion:
-    """The watches of one question by one reader."""
+class WatchedQuery:
+    """The watches of one live query by one reader."""
 
     def __init__(self, topic: ResourcePath, answering: Answering, subscriber: Subscriber) -> None:
         """Raises Unprocessable, and RateLimited if the reader watches too many."""
         self._topic = topic
-        self._container = answering.questions.ruled_by(topic)
+        self._container = answering.live_queries.ruled_by(topic)
         self._rules_above = frozenset(map(acl_of, ancestors(self._container)))
         self._with = answering
         self._subscriber = subscriber
@@ -228,7 +226,7 @@ class WatchedQuestion:
                         await self._changed.wait()
                 await asyncio.sleep((began_s - now_s()) % INTERVAL_S)
         except Exception:
-            logger.exception("A question could not be answered")
+            logger.exception("A live query could not be answered")
             for watch in tuple(self._watches):
                 watch.queue.close(EndReason.FAILED)
 
@@ -247,7 +245,7 @@ class WatchedQuestion:
             wait_s = getattr(trouble, "retry_after_s", None) or _TROUBLE_S
             await asyncio.sleep(min(wait_s, _MAX_WAIT_S))
         except errors.RequestRefused as refused:  # takes too long now, for example
-            logger.info("A watched question has no answer: %s", refused)
+            logger.info("A watched query has no answer: %s", refused)
         return True
 
     async def _answer(self) -> None:
@@ -294,30 +292,30 @@ class WatchedQuestion:
         return False
 
 
-class WatchedQuestions:
-    """All watched questions of one worker. Each reader's are their own, with the network that they
+class WatchedQueries:
+    """All watched queries of one worker. Each reader's are their own, with the network that they
     connect from: who they are decides about the answer, and who pays."""
 
     def __init__(self, answering: Answering) -> None:
         self._with = answering
-        self._questions: dict[Hashable, WatchedQuestion] = {}
+        self._live_queries: dict[Hashable, WatchedQuery] = {}
         self._keys: dict[Watch, Hashable] = {}
 
     def add(self, watch: Watch) -> None:
         """Raises Unprocessable, and RateLimited if the reader watches too many."""
         key = watch.topic, watch.subscriber, requester()
-        if key not in self._questions:
-            made = WatchedQuestion(watch.topic, self._with, watch.subscriber)
-            self._questions[key] = made
+        if key not in self._live_queries:
+            made = WatchedQuery(watch.topic, self._with, watch.subscriber)
+            self._live_queries[key] = made
         self._keys[watch] = key
-        self._questions[key].add(watch)
+        self._live_queries[key].add(watch)
 
     def remove(self, watch: Watch) -> None:
         key = self._keys.pop(watch)
-        if self._questions[key].remove(watch):
-            del self._questions[key]
+        if self._live_queries[key].remove(watch):
+            del self._live_queries[key]
 
     def note(self, path: ResourcePath) -> None:
         """Note a change of the resource at a path."""
-        for each in self._questions.values():
+        for each in self._live_queries.values():
             each.note(path)

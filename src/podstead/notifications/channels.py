@@ -19,7 +19,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.messages import counted
 from podstead.notifications import channel_documents
-from podstead.notifications.answers import MAX_QUESTIONS, is_question
+from podstead.notifications.answers import MAX_LIVE_QUERIES, is_live_query
 from podstead.notifications.channel_types import ChannelType
 from podstead.notifications.listening import Terms
 from podstead.notifications.readers import Subscriber
@@ -206,13 +206,13 @@ class Channels:
         await self._records.commit(records)
         return OpenedChannel(key, channel)
 
-    async def check_questions(self, counted_as: str) -> None:
-        """Check that there may be another channel about a question. Raises TooManyChannels."""
+    async def check_live_queries(self, counted_as: str) -> None:
+        """Check that there may be another channel about a live query. Raises TooManyChannels."""
         own = await self._records.of_owner(CHANNELS, counted_as, limit=_MAX_LOOKED_THROUGH)
-        ends_ms = sorted(each.value.end_ms for each in own if is_question(each.value.topic))
-        if len(ends_ms) >= MAX_QUESTIONS:
+        ends_ms = sorted(each.value.end_ms for each in own if is_live_query(each.value.topic))
+        if len(ends_ms) >= MAX_LIVE_QUERIES:
             retry_after_s = max(1, (ends_ms[0] - self._records.now_ms()) // 1000)
-            raise TooManyChannels(maximum=MAX_QUESTIONS, retry_after_s=retry_after_s)
+            raise TooManyChannels(maximum=MAX_LIVE_QUERIES, retry_after_s=retry_after_s)
 
     async def find(self, key: str) -> Channel | None:
         """The channel with this key, ``None`` if there is none or it has ended."""

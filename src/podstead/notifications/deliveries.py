@@ -167,8 +167,8 @@ class Watch:
     since: int
     _forget: Callable[[Watch], None]
     state: str | None = None
-    """The answer that is known to the subscriber, of a topic that is a question; with ``None``, the
-    first one is not told."""
+    """The answer that is known to the subscriber, of a topic that is a live query; with ``None``,
+    the first one is not told."""
     is_open: bool = field(default=True, init=False)
     """Whether it has been neither closed nor ended."""
 

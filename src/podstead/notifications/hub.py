@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from podstead.core.errors import Overloaded
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.answers import Answering, WatchedQuestions, is_question
+from podstead.notifications.answers import Answering, WatchedQueries, is_live_query
 from podstead.notifications.deliveries import (
     Deliveries,
     Delivering,
@@ -41,7 +41,7 @@ class Hub:
         answering: Answering | None = None,
         max_watches: int = MAX_WATCHES,
     ) -> None:
-        """At most ``max_watches`` are open at the same time. ``answering`` answers questions, if
+        """At most ``max_watches`` are open at the same time. ``answering`` answers live queries, if
         there can be any."""
         self._log = log
         self._feed = Feed(log, self._publish)
@@ -49,7 +49,7 @@ class Hub:
         self._max_watches = max_watches
         self._count = 0
         self._topics: dict[ResourcePath, Deliveries] = {}
-        self._questions = None if answering is None else WatchedQuestions(answering)
+        self._live_queries = None if answering is None else WatchedQueries(answering)
         self._watches: set[Watch] = set()
         self._closed = False
 
@@ -86,12 +86,12 @@ class Hub:
         state: str | None = None,
     ) -> Watch:
         """Put every change from now on into ``queue``, if the subscriber may read the topic; of a
-        question, each answer that is another one than the last, which was ``state`` at first.
+        live query, each answer that is another one than the last, which was ``state`` at first.
 
         Access is checked again for each notification, and when a condition of the rules ends. A
         subscriber that has lost it, or whose credential has expired, gets a WatchEnded instead, and
         the watch ends. Raises NotAuthenticated, AccessDenied, TargetTooLong, Overloaded if there
-        are too many watches, and for a question Unprocessable and RateLimited.
+        are too many watches, and for a live query Unprocessable and RateLimited.
         """
         if self._closed or self._count >= self._max_watches:
             raise Overloaded("This server has too many subscriptions")
@@ -101,14 +101,14 @@ class Hub:
             until_ms = await self._delivering.readers.check(topic, subscriber)
             boundary = await self._feed.boundary()
             watch = Watch(topic, subscriber, queue, boundary, self.forget, state)
-            if self._questions is not None and is_question(topic):
-                self._questions.add(watch)
+            if self._live_queries is not None and is_live_query(topic):
+                self._live_queries.add(watch)
         except BaseException:
             self._leave()
             raise
         # Nothing is awaited between the boundary and this, so that no change falls in between.
         self._watches.add(watch)
-        if not is_question(topic):
+        if not is_live_query(topic):
             deliveries = self._topics.setdefault(topic, Deliveries(topic, self._delivering))
             deliveries.add(watch)
             deliveries.check_again_at(until_ms)
@@ -122,8 +122,8 @@ class Hub:
         watch.is_open = False
         self._watches.discard(watch)
         watch.queue.detach(watch)
-        if self._questions is not None and is_question(watch.topic):
-            self._questions.remove(watch)
+        if self._live_queries is not None and is_live_query(watch.topic):
+            self._live_queries.remove(watch)
         else:
             deliveries = self._topics[watch.topic]
             deliveries.remove(watch)
@@ -144,8 +144,8 @@ class Hub:
             self._feed.stop()
 
     def _publish(self, logged: LoggedChange) -> None:
-        if self._questions is not None:
-            self._questions.note(logged.change.path)
+        if self._live_queries is not None:
+            self._live_queries.note(logged.change.path)
         topics = self._topics
         if not any(topic in topics for topic in topics_of(logged.change.path)):
             return

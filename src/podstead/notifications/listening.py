@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications import deliveries
-from podstead.notifications.answers import is_question
+from podstead.notifications.answers import is_live_query
 from podstead.notifications.history import History, HistoryLost
 from podstead.notifications.hub import Hub
 from podstead.notifications.messages import Notification
@@ -200,7 +200,7 @@ class Listeners:
         """
         queue = queue or deliveries.SubscriberQueue()
         watch = await self._hub.watch(terms.topic, terms.subscriber, queue, state=terms.state)
-        if is_question(terms.topic):  # the hub compares its answers itself
+        if is_live_query(terms.topic):  # the hub compares its answers itself
             terms, after = replace(terms, state=None), None
         return Listening(
             terms,

@@ -20,13 +20,13 @@ from podstead.core.errors import StorageError
 from podstead.features.mail.destination import parse_mail_destination
 from podstead.features.mail.sending import MailSender
 from podstead.features.notices.box import (
-    BOXES,
     DIGESTS,
     MAX_NOTICES,
     MAX_OF_SENDER,
-    Box,
+    NOTICE_BOXES,
     KeptNotice,
     MailMode,
+    NoticeBox,
     sender_of,
     with_notice,
     with_read,
@@ -114,7 +114,7 @@ def notice(number: int, by: str = "/bob/#me", *, is_read: bool = False) -> KeptN
 
 
 def test_what_is_said_again_takes_the_place_of_what_was_said() -> None:
-    box = with_notice(with_notice(Box(), notice(1)), notice(2, "/carol/#me"))
+    box = with_notice(with_notice(NoticeBox(), notice(1)), notice(2, "/carol/#me"))
     again = KeptNotice("new", "shared", 3, "/x1", "x", "/bob/#me", "please")
     box = with_notice(with_read(box), again)
     assert [each.notice_id for each in box.notices] == ["new", "2"]
@@ -122,7 +122,7 @@ def test_what_is_said_again_takes_the_place_of_what_was_said() -> None:
 
 
 def test_one_sender_never_has_more_than_a_few_and_drives_out_nobody() -> None:
-    box = with_notice(Box(), notice(0, "/carol/#me"))
+    box = with_notice(NoticeBox(), notice(0, "/carol/#me"))
     for number in range(1, 100):
         box = with_notice(box, notice(number))
     of_bob = [each.at_ms for each in box.notices if each.by == "/bob/#me"]
@@ -133,7 +133,7 @@ def test_one_sender_never_has_more_than_a_few_and_drives_out_nobody() -> None:
 def test_all_people_of_another_server_are_one_sender() -> None:
     people = [f"https://evil.example/{number}#me" for number in range(50)]
     assert {sender_of(each) for each in people} == {"evil.example"}
-    box = with_notice(Box(), notice(0))
+    box = with_notice(NoticeBox(), notice(0))
     for number, each in enumerate(people, start=1):
         box = with_notice(box, notice(number, each))
     assert len(box.notices) == MAX_OF_SENDER + 1
@@ -142,7 +142,7 @@ def test_all_people_of_another_server_are_one_sender() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_full_box_gives_up_what_was_read_then_what_the_busiest_sender_said(seed: int) -> None:
     chance = random.Random(seed)
-    box = Box()
+    box = NoticeBox()
     for number in range(300):
         sender = f"/{chance.choice('abcdefghijkl')}/#me"
         before, new = box, notice(number, sender, is_read=chance.random() < 0.1)
@@ -252,7 +252,7 @@ async def test_the_same_again_is_one_notice_and_nobody_else_is_told(
         await services.notifier.tell(nobody, shared())
     assert badge(await alice.get("/.pages/")) == 1
     assert badge(await bob.get("/.pages/")) == 0
-    stored = await BOXES.page(services.store, now_ms=services.clock.now_ms())
+    stored = await NOTICE_BOXES.page(services.store, now_ms=services.clock.now_ms())
     assert [each.key for each in stored] == ["/alice/"]
 
 
@@ -268,7 +268,7 @@ async def test_one_sender_tells_a_person_so_much_in_a_day(
     assert "carol.example shared “late.txt”" in text
     clock.advance(2 * 86_400)
     await services.notifier.tell(ALICE, shared("later.txt"))
-    [stored] = await BOXES.page(services.store, now_ms=clock.now_ms())
+    [stored] = await NOTICE_BOXES.page(services.store, now_ms=clock.now_ms())
     assert stored.value.notices[0].name == "later.txt"
 
 
@@ -354,7 +354,7 @@ async def test_each_engine_keeps_boxes_and_they_go_with_their_pods(
                 await services.provisioner.create(name)
             await services.notifier.tell(ALICE, shared("a.txt"))
             await services.notifier.tell(ALICE, shared("b.txt"))
-            [stored] = await BOXES.page(services.store, now_ms=clock.now_ms())
+            [stored] = await NOTICE_BOXES.page(services.store, now_ms=clock.now_ms())
             assert (stored.key, stored.owner) == ("/alice/", "/alice/")
             assert [each.name for each in stored.value.notices] == ["b.txt", "a.txt"]
             assert {each.by for each in stored.value.notices} == {"/bob/#me"}
@@ -537,7 +537,7 @@ async def test_the_message_of_the_day_follows_a_pod_that_is_renamed(
     [message] = await delivered(office)
     assert message.recipient == "alice@example.org"
     assert "“sea.txt”" in message.text
-    [stored] = await BOXES.page(boxes.records.store, now_ms=clock.now_ms())
+    [stored] = await NOTICE_BOXES.page(boxes.records.store, now_ms=clock.now_ms())
     assert (stored.key, stored.owner) == ("/alicia/", "/alicia/")
 
 
@@ -562,7 +562,7 @@ async def test_without_a_confirmed_address_the_page_leads_to_it(mailing: Mailing
     page = await bob.get(NOTICES)
     assert "that are confirmed" in words(page)
     assert 'name="mail"' not in page.text
-    assert MailMode.DAILY is Box().mail
+    assert MailMode.DAILY is NoticeBox().mail
 
 
 def test_the_message_of_the_day_is_due_in_the_morning() -> None:

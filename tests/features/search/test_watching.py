@@ -8,12 +8,12 @@ from urllib.parse import quote
 import pytest
 
 from podstead.notifications import answers
-from podstead.notifications.answers import WatchedQuestion
+from podstead.notifications.answers import WatchedQuery
 from tests.support.application import BASE
 from tests.support.asgi_sockets import Closed
 from tests.support.notification_channels import subscribe
 from tests.support.searched import Searched
-from tests.support.watched_questions import (
+from tests.support.watched_queries import (
     DEADLINE_S,
     SOCKETS,
     Evaluations,
@@ -118,11 +118,11 @@ async def test_what_is_no_question_is_refused(searched: Searched) -> None:
 async def test_an_internal_error_is_told_as_such(
     searched: Searched, evaluations: Evaluations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fails(_self: WatchedQuestion) -> None:
+    async def fails(_self: WatchedQuery) -> None:
         raise RuntimeError("a defect")
 
     async with evaluations.watched(searched.server, "alice", topic()) as alice:
-        monkeypatch.setattr(WatchedQuestion, "_answer", fails)
+        monkeypatch.setattr(WatchedQuery, "_answer", fails)
         await put(searched, SEEN, "apples")
         with pytest.raises(Closed) as closed:
             async with asyncio.timeout(DEADLINE_S):

@@ -12,14 +12,14 @@ import pytest
 from podstead.config import Settings
 from podstead.core.errors import NotFound, Overloaded, PodsteadError, RateLimited
 from podstead.notifications import answers
-from podstead.notifications.answers import MAX_QUESTIONS, Answering, AnswerState
+from podstead.notifications.answers import MAX_LIVE_QUERIES, Answering, AnswerState
 from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer, Client
 from tests.support.asgi_sockets import Closed, connected
 from tests.support.notification_channels import channel, path_of, subscribe
 from tests.support.rdf import TURTLE
 from tests.support.streams import opened
-from tests.support.watched_questions import (
+from tests.support.watched_queries import (
     DEADLINE_S,
     SOCKETS,
     Evaluations,
@@ -238,7 +238,7 @@ async def test_what_is_no_question_is_refused(pod: Server, asked: str, status: i
 
 
 async def test_a_reader_watches_so_many_and_shuts_nobody_out(pod: Server) -> None:
-    for number in range(MAX_QUESTIONS):
+    for number in range(MAX_LIVE_QUERIES):
         await channel(pod.bob, SOCKETS, topic(f"ASK {{ ?s ?p {number} }}"))
     refused = await subscribe(pod.bob, SOCKETS, topic())
     assert refused.status == 429
@@ -260,13 +260,13 @@ async def test_the_questions_that_one_reader_has_open_are_bounded(
     async with AsyncExitStack() as stack:
         streams = [
             await stack.enter_async_context(opened(pod.bob, stream(number)))
-            for number in range(MAX_QUESTIONS)
+            for number in range(MAX_LIVE_QUERIES)
         ]
         assert {each.status for each in streams} == {200}
-        assert (await pod.bob.get(stream(MAX_QUESTIONS))).status == 429
-        async with opened(pod.alice, stream(MAX_QUESTIONS)) as other:
+        assert (await pod.bob.get(stream(MAX_LIVE_QUERIES))).status == 429
+        async with opened(pod.alice, stream(MAX_LIVE_QUERIES)) as other:
             assert other.status == 200
-    async with opened(pod.bob, stream(MAX_QUESTIONS)) as later:
+    async with opened(pod.bob, stream(MAX_LIVE_QUERIES)) as later:
         assert later.status == 200
 
 

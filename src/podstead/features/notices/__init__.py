@@ -21,10 +21,10 @@ class NoticesFeature(Feature):
     templates = __name__
 
     def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
-        from podstead.features.notices.box import BOXES, DIGESTS
+        from podstead.features.notices.box import DIGESTS, NOTICE_BOXES
         from podstead.resources.planning import RecordsOfPods
 
-        return (RecordsOfPods(records, BOXES), RecordsOfPods(records, DIGESTS))
+        return (RecordsOfPods(records, NOTICE_BOXES), RecordsOfPods(records, DIGESTS))
 
     def modules(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002
         return (f"{__name__}.worker", f"{__name__}.pages")

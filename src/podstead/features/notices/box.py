@@ -50,7 +50,7 @@ class KeptNotice(msgspec.Struct, frozen=True, omit_defaults=True):
         return (self.kind, self.by, self.address, self.name)
 
 
-class Box(msgspec.Struct, frozen=True, omit_defaults=True):
+class NoticeBox(msgspec.Struct, frozen=True, omit_defaults=True):
     """The notices of a person, the newest first, and how they are sent. The key is the root of the
     person's pod, which is the owner."""
 
@@ -71,7 +71,7 @@ class DigestDue(msgspec.Struct, frozen=True):
     """A message with the notices of a day is due. The key is when, and the root of the pod."""
 
 
-BOXES: Final = RecordKind("notice-box", Box)
+NOTICE_BOXES: Final = RecordKind("notice-box", NoticeBox)
 DIGESTS: Final = RecordKind("notice-digest", DigestDue)
 
 
@@ -84,7 +84,7 @@ def sender_of(by: str) -> str:
     return parts.netloc or parts.scheme
 
 
-def with_notice(box: Box, new: KeptNotice) -> Box:
+def with_notice(box: NoticeBox, new: KeptNotice) -> NoticeBox:
     """The box with one more notice. One that says the same is replaced."""
     others = [each for each in box.notices if each.about != new.about]
     of_sender = [each for each in others if new.by and sender_of(each.by) == sender_of(new.by)]
@@ -104,7 +104,7 @@ def _dispensable(notices: Sequence[KeptNotice]) -> KeptNotice:
     )
 
 
-def with_read(box: Box, notice_ids: Iterable[str] | None = None) -> Box:
+def with_read(box: NoticeBox, notice_ids: Iterable[str] | None = None) -> NoticeBox:
     """The box with some notices read, or all of them."""
     ids = None if notice_ids is None else set(notice_ids)
     read = (

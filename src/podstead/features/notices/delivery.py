@@ -15,12 +15,12 @@ from podstead.core.date_times import DAY_MS
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.features.notices.box import (
-    BOXES,
     DIGESTS,
-    Box,
+    NOTICE_BOXES,
     DigestDue,
     KeptNotice,
     MailMode,
+    NoticeBox,
     sender_of,
     with_notice,
 )
@@ -123,11 +123,11 @@ class Boxes(Notifier):
             message=_plain(notice.message, MAX_MESSAGE_CHARS),
         )
 
-        def is_told(box: Box) -> bool:
+        def is_told(box: NoticeBox) -> bool:
             known = box.find(new.about)
             return known is not None and new.at_ms - known.at_ms < notice.kind.again_ms
 
-        def is_mailed(box: Box) -> bool:
+        def is_mailed(box: NoticeBox) -> bool:
             known = box.find(new.about)
             return known is not None and known.is_mailed and not known.is_read
 
@@ -159,13 +159,13 @@ class Boxes(Notifier):
                 else:
                     messages.append(_digest(root, new.at_ms))
             messages += await self._for_channels(root, box, new)
-            put = BOXES.put(root, with_notice(box, told), owner=root)
+            put = NOTICE_BOXES.put(root, with_notice(box, told), owner=root)
             return Changes(None, [put, *messages], preconditions)
 
         await self.records.transact(compute)
 
     async def _for_channels(
-        self, root: ResourcePath, box: Box, new: KeptNotice
+        self, root: ResourcePath, box: NoticeBox, new: KeptNotice
     ) -> Sequence[Record]:
         """What queues a notice for further ways to the person, who is not told twice of what they
         have not read."""
@@ -194,12 +194,12 @@ class Boxes(Notifier):
         """The pod whose box is the person's: that of the WebID, or else the first one."""
         return pod_of_notices(person, self.web_ids)
 
-    async def box(self, person: Person) -> Box:
+    async def box(self, person: Person) -> NoticeBox:
         """The box of a person. Raises StorageError."""
         root = self.root(person)
-        return Box() if root is None else (await self._read(root))[0]
+        return NoticeBox() if root is None else (await self._read(root))[0]
 
-    async def change(self, person: Person, change: Callable[[Box], Box]) -> None:
+    async def change(self, person: Person, change: Callable[[NoticeBox], NoticeBox]) -> None:
         """Change the box of a person. Raises ServerTrouble."""
         root = self.root(person)
         if root is None:
@@ -210,7 +210,7 @@ class Boxes(Notifier):
             after = change(box)
             if after == box:
                 return Changes(None)
-            return Changes(None, [BOXES.put(root, after, owner=root)], preconditions)
+            return Changes(None, [NOTICE_BOXES.put(root, after, owner=root)], preconditions)
 
         await self.records.transact(compute)
 
@@ -244,10 +244,10 @@ class Boxes(Notifier):
         iri = self.base_url + notice.by if notice.by.startswith("/") else notice.by
         return texts.get(kind.text) % {"who": Names(self.base_url).iri(iri), "name": notice.name}
 
-    async def _read(self, root: ResourcePath) -> tuple[Box, Sequence[Precondition]]:
-        stored: Versioned[Box] | None = await self.records.read(BOXES, root)
+    async def _read(self, root: ResourcePath) -> tuple[NoticeBox, Sequence[Precondition]]:
+        stored: Versioned[NoticeBox] | None = await self.records.read(NOTICE_BOXES, root)
         if stored is None:
-            return Box(), [BOXES.absent(root)]
+            return NoticeBox(), [NOTICE_BOXES.absent(root)]
         return stored.value, [stored.unchanged]
 
     # --- messages -----------------------------------------------------------------------------
@@ -298,7 +298,10 @@ class Boxes(Notifier):
             message = await self._message(account, new)
             if message:
                 notices = tuple(replace(each, is_mailed=True) for each in box.notices)
-                records += (*message, BOXES.put(root, replace(box, notices=notices), owner=root))
+                records += (
+                    *message,
+                    NOTICE_BOXES.put(root, replace(box, notices=notices), owner=root),
+                )
             elif new:  # too many messages wait
                 records.append(_digest(root, self.records.now_ms()))
         # If that fails, another worker does it, or the box has changed: then the next sweep does.

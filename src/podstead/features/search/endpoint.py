@@ -21,7 +21,7 @@ from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.features.search.finding import CONSIDERED, PAGE, Asker, Finder, Hit
-from podstead.notifications.answers import AnswerState, AskedQuestion
+from podstead.notifications.answers import AnswerState, AskedQuery
 from podstead.web.forms import Fields, only, parse_fields, read_form, read_query
 from podstead.web.pages.addresses import shown_name
 from podstead.web.pages.formats import iso_time
@@ -54,7 +54,7 @@ class SearchEndpoint:
     finder: Finder
     base_url: str
     address = SEARCH_API
-    """Of questions that can be watched."""
+    """Of live queries."""
 
     @route(SEARCH_API + REST, "GET", "HEAD", access=Access.PUBLIC)
     async def get(self, request: Request, agent: Identity | None) -> Response:
@@ -116,22 +116,22 @@ class SearchEndpoint:
 
     async def answer(
         self,
-        question: AskedQuestion,
+        watched: AskedQuery,
         known: AnswerState | None,  # noqa: ARG002
     ) -> AnswerState | None:
-        """The answer to a question that is watched: as it is, or once the index has all changes
+        """The answer to a live query: as it is, or once the index has all changes
         below the container."""
-        fields = parse_fields(question.query.encode())
+        fields = parse_fields(watched.query.encode())
         position = await self.finder.index.position()
         sequence = -1 if position is None or position.cursor is not None else position.sequence
-        if sequence < question.after:
+        if sequence < watched.after:
             return None
-        asker = Asker(question.agent, question.origin)
-        found = await self._found(asker, question.container, fields)
-        if question.after:
+        asker = Asker(watched.agent, watched.origin)
+        found = await self._found(asker, watched.container, fields)
+        if watched.after:
             rows = await self.finder.store.changes_after(sequence, limit=_LOOKED_THROUGH)
             if len(rows) == _LOOKED_THROUGH or any(
-                row.change.path.startswith(question.container) for row in rows
+                row.change.path.startswith(watched.container) for row in rows
             ):
                 return None  # some of it may be of the time before, and some of that after
         return AnswerState(sha256(msgspec.json.encode(found)).hexdigest()[:32])

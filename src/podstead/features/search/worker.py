@@ -71,7 +71,7 @@ class SearchInWorker(WorkerFeature):
         return {FORM_TYPE: self._endpoint.query}
 
     @cached_property
-    def questions(self) -> Sequence[AnswerSource]:  # type: ignore[override]
+    def live_queries(self) -> Sequence[AnswerSource]:  # type: ignore[override]
         return (self._endpoint,)
 
     async def start(self) -> None:

@@ -25,7 +25,7 @@ from podstead.features.sparql.description import described_service
 from podstead.features.sparql.evaluation import StoredDocument
 from podstead.features.sparql.processes import QueryProcesses, WarmProcess
 from podstead.features.sparql.views import QueryView, Views
-from podstead.notifications.answers import AnswerSource, AnswerState, AskedQuestion
+from podstead.notifications.answers import AnswerSource, AnswerState, AskedQuery
 from podstead.rdf import sparql_query
 from podstead.rdf.codecs import serialize
 from podstead.resources.outcome import ResourceRequest
@@ -63,7 +63,7 @@ class SparqlEndpoint:
     """Answers queries in one worker."""
 
     address = QUERY_SERVICE
-    """Of questions that can be watched."""
+    """Of live queries."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -166,14 +166,14 @@ class SparqlEndpoint:
             pod=storage_root(asked.container) or "",
         )
 
-    async def answer(self, question: AskedQuestion, known: AnswerState | None) -> AnswerState:
-        """The answer to a question that is watched; the one that is known if the documents that its
+    async def answer(self, watched: AskedQuery, known: AnswerState | None) -> AnswerState:
+        """The answer to a live query; the one that is known if the documents that its
         reader may read are the same."""
-        container = question.container
-        query = self._query(forms.parse_fields(question.query.encode()), container)
+        container = watched.container
+        query = self._query(forms.parse_fields(watched.query.encode()), container)
         if query.form not in (sparql_query.QueryForm.SELECT, sparql_query.QueryForm.ASK):
             raise errors.Unprocessable("Only SELECT and ASK can be watched")
-        asked = self._asked(question.agent, question.origin, container)
+        asked = self._asked(watched.agent, watched.origin, container)
         basis = await asked.basis()
         if known is not None and known.basis == basis:
             return known
@@ -294,7 +294,7 @@ class SparqlInWorker(WorkerFeature):
         return {sparql_query.SPARQL_QUERY: self._endpoint.query}
 
     @cached_property
-    def questions(self) -> Sequence[AnswerSource]:  # type: ignore[override]
+    def live_queries(self) -> Sequence[AnswerSource]:  # type: ignore[override]
         return (self._endpoint,)
 
     async def stop(self) -> None:

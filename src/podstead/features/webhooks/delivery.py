@@ -20,7 +20,7 @@ from podstead.core.errors import AccessDenied, NotAuthenticated, OutboundError, 
 from podstead.core.request_context import set_requester
 from podstead.features.webhooks.records import GONE, WEBHOOKS, DeliveryAttempts, Webhook
 from podstead.features.webhooks.sender import Sender
-from podstead.notifications.answers import is_question
+from podstead.notifications.answers import is_live_query
 from podstead.notifications.channels import CHANNELS, Channel, subscriber_of, terms_of
 from podstead.notifications.deliveries import EndReason
 from podstead.notifications.history import History
@@ -145,7 +145,7 @@ class Line:
             going_on = await self._note(
                 position=notification.sequence,
                 attempts=DeliveryAttempts(),
-                state=notification.state if is_question(notification.topic) else None,
+                state=notification.state if is_live_query(notification.topic) else None,
             )
         else:
             attempts = self._webhook.attempts.failed(now_ms=now_ms)

@@ -50,7 +50,7 @@ class Webhook(msgspec.Struct, frozen=True):
     ``position`` is the sequence number of the last change that is done with. ``given_up`` is the
     reason why nothing is sent any more. ``greeted`` is true if the ``state`` of the channel has
     been compared with the topic (N-14). ``state`` is the answer that was told last, if the topic is
-    a question. Times are Unix milliseconds.
+    a live query. Times are Unix milliseconds.
     """
 
     position: int

@@ -29,7 +29,7 @@ from podstead.features.webhooks.sender import (
     SenderKeys,
 )
 from podstead.notifications import channels
-from podstead.notifications.answers import is_question
+from podstead.notifications.answers import is_live_query
 from podstead.notifications.channel_documents import ChannelRequest
 from podstead.notifications.channel_types import ChannelType
 from podstead.storage.record_store import Lease
@@ -112,7 +112,7 @@ class Webhooks(channels.ChannelHandler):
             ) from error
 
     def opened(self, key: str, channel: channels.Channel, owner: str) -> Sequence[Record]:
-        state = channel.state if is_question(channel.topic) else None
+        state = channel.state if is_live_query(channel.topic) else None
         webhook = Webhook(position=channel.began, state=state)
         return (WEBHOOKS.put(key, webhook, owner=owner, expires_ms=channel.end_ms),)
 
@@ -209,7 +209,7 @@ class Webhooks(channels.ChannelHandler):
             try:
                 if not await Line(key, self._with, self._attempts).run():
                     return
-            except (ServerTrouble, RateLimited):  # the latter of too many questions
+            except (ServerTrouble, RateLimited):  # the latter of too many live queries
                 logger.exception("A webhook could not be served; trying again")
                 await asyncio.sleep(_TROUBLE_S)
             except Exception:

@@ -13,7 +13,7 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES, parse_media_type
 from podstead.core.vocab import NOTIFICATION_CONTEXTS
 from podstead.notifications import channel_documents
-from podstead.notifications.answers import Answering, is_question
+from podstead.notifications.answers import Answering, is_live_query
 from podstead.notifications.channel_types import GATEWAY, WEB_SOCKET, ChannelType
 from podstead.notifications.channels import Channel, ChannelHandler, Channels
 from podstead.notifications.readers import Readers, Subscriber
@@ -121,7 +121,7 @@ class Subscriptions:
         """Create a channel, if the agent may read its topic.
 
         Raises NotAuthenticated, AccessDenied, Unprocessable, TooManyChannels, ServerTrouble, and
-        what answering a question raises.
+        what answering a live query raises.
         """
         if wanted.channel_type.is_pushed and agent is None:
             raise errors.NotAuthenticated
@@ -131,8 +131,8 @@ class Subscriptions:
         await handler.check(wanted)
         counted_as = agent.iri if agent else f"public {network_key(request.client_address)}"
         began = await self.log.newest_sequence()
-        if is_question(wanted.topic):
-            await self.channels.check_questions(counted_as)
+        if is_live_query(wanted.topic):
+            await self.channels.check_live_queries(counted_as)
             answer = await self.answering.first(wanted.topic, subscriber)
             if answer is not None and wanted.state is None:
                 wanted = replace(wanted, state=answer.state)

@@ -250,7 +250,7 @@ class PageRenderer:
         self._of_console = self._entries
         self._actions: frozenset[str] = frozenset()
         self._notices_address = ""
-        self.heads: Sequence[str] = ()
+        self.page_heads: Sequence[str] = ()
         """Templates for the head of the pages of people who are signed in."""
 
     def link_to(
@@ -311,7 +311,7 @@ class PageRenderer:
                 "actions": self._actions & _PLAIN_ACTIONS if is_plain else self._actions,
                 "notices_address": self._notices_address if person and person.pods else "",
                 "unread": page.waiting.unread,
-                "heads": self.heads if person else (),
+                "page_heads": self.page_heads if person else (),
                 **context,
             },
         )
@@ -481,7 +481,7 @@ def render_in_layout(
         **{
             "csrf_token": person.csrf_token if person else "",
             "notices_address": "",
-            "heads": (),
+            "page_heads": (),
             **values,
         },
     )

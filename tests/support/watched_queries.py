@@ -1,4 +1,4 @@
-"""Watching a question over a WebSocket, and when it is evaluated."""
+"""Watching a live query over a WebSocket, and when it is evaluated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from podstead.notifications import answers
-from podstead.notifications.answers import WatchedQuestion
+from podstead.notifications.answers import WatchedQuery
 from podstead.storage.protocol import ChangeLog
 from tests.support.application import BASE, Server
 from tests.support.asgi import Client
@@ -30,7 +30,7 @@ async def state_now(client: Client, topic: str) -> str:
 
 @dataclass
 class _Progress:
-    """How far the evaluations of somebody's question are: up to which row of the change log the
+    """How far the evaluations of somebody's live query are: up to which row of the change log the
     last one that began or is over has all changes."""
 
     log: ChangeLog | None = None
@@ -46,7 +46,7 @@ class _Progress:
 
 @dataclass
 class Watched:
-    """A socket of somebody who watches a question."""
+    """A socket of somebody who watches a live query."""
 
     topic: str
     state: str
@@ -70,13 +70,13 @@ class Watched:
 
 @dataclass
 class Evaluations:
-    """Follows the evaluations of questions, by who asks."""
+    """Follows the evaluations of live queries, by who asks."""
 
     by_asker: dict[str, _Progress] = field(default_factory=lambda: defaultdict(_Progress))
 
     @asynccontextmanager
     async def watched(self, server: Server, who: str, topic: str) -> AsyncIterator[Watched]:
-        """A question that ``alice``, ``bob`` or the ``public`` watches, once it was evaluated."""
+        """A live query that ``alice``, ``bob`` or the ``public`` watches, once it was evaluated."""
         described = await channel(getattr(server, who), SOCKETS, topic)
         web_id = "" if who == "public" else getattr(server, f"{who}_web_id")
         progress = self.by_asker[web_id]
@@ -87,12 +87,12 @@ class Evaluations:
 
 @pytest.fixture
 def evaluations(monkeypatch: pytest.MonkeyPatch) -> Evaluations:
-    """Has questions evaluated soon after each change."""
+    """Has live queries evaluated soon after each change."""
     monkeypatch.setattr(answers, "INTERVAL_S", 0.05)
     noted = Evaluations()
-    real = WatchedQuestion._answer
+    real = WatchedQuery._answer
 
-    async def counted(self: WatchedQuestion) -> None:
+    async def counted(self: WatchedQuery) -> None:
         agent = self._subscriber.agent
         progress = noted.by_asker["" if agent is None else agent.iri]
         progress.log = self._with.log
@@ -100,5 +100,5 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> Evaluations:
         await real(self)
         progress.over = sequence
 
-    monkeypatch.setattr(WatchedQuestion, "_answer", counted)
+    monkeypatch.setattr(WatchedQuery, "_answer", counted)
     return noted
