@@ -33,8 +33,6 @@ _ALWAYS = (
     "podstead.outbound.guard",
     "podstead.outbound.foreign_documents",
     "podstead.outbound.requests",
-    "podstead.outbound.guard",
-    "podstead.outbound.urls",
     "podstead.web.authority",
 )
 _FOR_THE_PROVIDER = (

@@ -58,23 +58,15 @@ _VIEWS_OF_LINKED_DATA: Final = {
     GRAPH: N_("Graph"),
 }
 FORMATS: Final = {
-    "turtle": media_types.TURTLE,
-    "json-ld": media_types.JSON_LD,
-    "n-triples": media_types.N_TRIPLES,
-    "n-quads": media_types.N_QUADS,
-    "trig": media_types.TRIG,
-    "n3": media_types.N3,
-    "rdf-xml": media_types.RDF_XML,
+    "turtle": ("Turtle", media_types.TURTLE),
+    "json-ld": ("JSON-LD", media_types.JSON_LD),
+    "n-triples": ("N-Triples", media_types.N_TRIPLES),
+    "n-quads": ("N-Quads", media_types.N_QUADS),
+    "trig": ("TriG", media_types.TRIG),
+    "n3": ("N3", media_types.N3),
+    "rdf-xml": ("RDF/XML", media_types.RDF_XML),
 }
-_FORMAT_NAMES: Final = {
-    "turtle": "Turtle",
-    "json-ld": "JSON-LD",
-    "n-triples": "N-Triples",
-    "n-quads": "N-Quads",
-    "trig": "TriG",
-    "n3": "N3",
-    "rdf-xml": "RDF/XML",
-}
+"""The formats in which linked data is shown as text: their names and media types."""
 _VIEWS_OF_TEXT: Final = {TEXT: _VIEWS_OF_LINKED_DATA[TEXT]}
 _WITHOUT_PREVIEW: Final = frozenset({Kind.FOLDER, Kind.ARCHIVE, Kind.OTHER})
 
@@ -173,51 +165,39 @@ class Previews(documents.ContentPreviews):
     async def _linked_data(
         self, page: PageRequest, target: ResourcePath, view: str
     ) -> Mapping[str, Any]:
-        links = Links(self._base_url, target)
-        language = page.texts.language
-        if view == STATEMENTS:
-            return {
-                "statements": await self._statements(
-                    page, target, lambda read: read_statements(read, links)
-                )
-            }
-        if view == GRAPH:
-            return {
-                "drawing": await self._statements(
-                    page, target, lambda read: draw(read.default, links, language)
-                )
-            }
-        return {
-            "cards": await self._statements(
-                page, target, lambda read: read_cards(read.default, links, language)
-            )
+        links, language = Links(self._base_url, target), page.texts.language
+        made: dict[str, tuple[str, Callable[[Dataset], object]]] = {
+            STATEMENTS: ("statements", lambda read: read_statements(read, links)),
+            GRAPH: ("drawing", lambda read: draw(read.default, links, language)),
+            documents.PREVIEW: ("cards", lambda read: read_cards(read.default, links, language)),
         }
+        name, work = made[view]
+        return {name: await self._statements(page, target, work)}
 
     async def _in_format(
         self, page: PageRequest, target: ResourcePath, media_type: str
     ) -> Mapping[str, Any]:
-        stored_as = next((key for key, kind in FORMATS.items() if kind == media_type), None)
         chosen = page.query_text("format")
         if chosen not in FORMATS:
-            chosen = stored_as or "turtle"
+            stored_as = (key for key, (_, kind) in FORMATS.items() if kind == media_type)
+            chosen = next(stored_as, "turtle")
+        shown_type = FORMATS[chosen][1]
         decoded, html, reason = None, None, None
         try:
-            read = await self._contents.text(page, target, FORMATS[chosen])
+            read = await self._contents.text(page, target, shown_type)
         except NotExpressible as error:
             reason = error.reason
         else:
             decoded = read.decoded
-            arguments = {"language": language_of(FORMATS[chosen], "") or ""}
+            arguments = {"language": language_of(shown_type, "") or ""}
             html = await self._html(page, "highlight", arguments, read)
         return {
             "decoded": decoded,
             "html": html,
             "not_expressible": reason,
             "formats_of_text": [
-                documents.DocumentView(
-                    key, _FORMAT_NAMES[key], f"?view={TEXT}&format={key}", key == chosen
-                )
-                for key in FORMATS
+                documents.DocumentView(key, name, f"?view={TEXT}&format={key}", key == chosen)
+                for key, (name, _) in FORMATS.items()
             ],
         }
 
@@ -276,15 +256,7 @@ class Previews(documents.ContentPreviews):
 
 MAX_PICTURE_BYTES: Final = 40 * 1024 * 1024
 _TYPES: Final = frozenset(
-    {
-        "image/avif",
-        "image/bmp",
-        "image/gif",
-        "image/jpeg",
-        "image/png",
-        "image/tiff",
-        "image/webp",
-    }
+    f"image/{kind}" for kind in ("avif", "bmp", "gif", "jpeg", "png", "tiff", "webp")
 )
 _KEPT: Final = (b"cache-control", b"private, max-age=3600")
 _POLICY: Final = (b"content-security-policy", b"default-src 'none'; sandbox")
