@@ -371,7 +371,7 @@ async def mailing(
 ) -> AsyncIterator[tuple[Server, Boxes, PostOffice]]:
     """A server that sends mail when the test says so; Alice has confirmed her address."""
 
-    async def send_nothing(_sender: MailSender) -> None:
+    async def send_nothing(_sender: MailSender, _current: object) -> None:
         """The post office of the test does it."""
 
     monkeypatch.setattr(MailSender, "run", send_nothing)
