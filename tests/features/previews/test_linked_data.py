@@ -204,7 +204,7 @@ def test_what_is_referred_to_often_is_not_read_again_each_time(
         return name_in(graph, subject, language)
 
     monkeypatch.setattr(Graph, "objects", counted_objects)
-    monkeypatch.setattr("podstead.features.previews.cards.name_in", counted_name)
+    monkeypatch.setattr("podstead.features.previews.labels.name_in", counted_name)
     cells = "".join(f"_:c{n} rdf:first {n} ; rdf:rest _:c{n + 1} .\n" for n in range(1_000))
     references = "".join(f"<#{s}> ex:p{p} _:c0, <#named> .\n" for s in range(20) for p in range(50))
     rdf = "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .\n"
