@@ -16,8 +16,14 @@ from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.sharing.access_requests import AccessRequests, PendingRequests
 from podstead.resources.sharing.documents import AgentDocuments
-from podstead.resources.sharing.groups import KnownPeople, OwnGroups
-from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, PeopleDirectory
+from podstead.resources.sharing.people import (
+    Contacts,
+    GroupNames,
+    KnownPeople,
+    NoAccounts,
+    OwnGroups,
+    PeopleDirectory,
+)
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage

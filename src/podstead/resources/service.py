@@ -38,8 +38,7 @@ from podstead.resources.outcome import ListedMembers, Outcome, ResourceRequest, 
 from podstead.resources.planning import Plan, plan_delete, plan_put, plan_unchanged
 from podstead.resources.reading import ResourceReader, without_members
 from podstead.resources.target_state import TargetState, check_new_path_length
-from podstead.resources.tree_operations import TreeContents, Trees
-from podstead.resources.tree_plan import ReadContent, TreePlanner
+from podstead.resources.tree_operations import ReadContent, TreeContents, TreePlanner, Trees
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.document_reader import Superseded
 from podstead.storage.quota import fixed_charge

@@ -9,13 +9,13 @@ from typing import Final
 from podstead.core.errors import BadRequest, NotFound, PreconditionFailed, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.resources.sharing.documents import Edit
-from podstead.resources.sharing.groups import (
+from podstead.resources.sharing.people import (
     MAX_MEMBERS,
     MAX_NAME_CHARACTERS,
+    NobodyFound,
     OwnGroup,
     OwnGroups,
 )
-from podstead.resources.sharing.people import NobodyFound
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
 from podstead.wac.modes import NO_MODES

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from podstead.core.errors import Conflict, NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identity import Identity
-from podstead.resources.sharing.groups import Known, KnownPeople, by_address
 from podstead.resources.sharing.people import (
+    Known,
+    KnownPeople,
     NobodyFound,
     PeopleDirectory,
     UnusableIri,
+    by_address,
 )
 from podstead.wac.sharing.rules import Grantee, GranteeKind, agent
 from podstead.web.codes import WebCodes
