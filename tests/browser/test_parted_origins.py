@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.support.browser_people import sign_out
 from tests.support.client import Client
 from tests.support.people import PASSWORD
 from tests.support.server import ServerProcess, run_command, running_server
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -119,3 +121,68 @@ def test_a_provider_that_moves_is_named_by_a_profile_again_when_its_owner_says_s
         page.get_by_text("as your identity provider again").wait_for()
         bearer = {"Authorization": f"Bearer {token_of(server, 'alice')}"}
         assert server.get("/alice/private/", bearer).status == 200
+
+
+KEPT = """path => caches.open("podstead-pages").then(pages => pages.keys()).then(
+    keys => keys.some(key => new URL(key.url).pathname === path))"""
+
+
+def test_signing_in_takes_one_form_and_signing_out_at_the_provider_ends_everything(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    provider = provider_of(server)
+    with Client(server) as client:
+        sent = {"name": "alice", "email": "a@example.org", "password": PASSWORD}
+        assert client.request("POST", "/.pods", json.dumps(sent), JSON).status == 201
+    with chromium.new_context(service_workers="allow") as context:
+        page = context.new_page()
+        files = f"{server.base_url}/.pages/files/alice/private/"
+
+        def sign_in() -> None:
+            page.get_by_label("E-mail address or pod name").fill("alice")
+            page.get_by_label("Password").fill(PASSWORD)
+            page.get_by_role("button", name="Sign in", exact=True).click()
+
+        page.goto(files)
+        page.wait_for_url(f"{provider}/idp/**")
+        sign_in()
+        page.get_by_role("button", name="Allow", exact=True).click()
+        page.wait_for_url(files)
+
+        def is_kept() -> bool:
+            page.goto(files)
+            return bool(page.evaluate(KEPT, "/.pages/files/alice/private/"))
+
+        wait_until(is_kept, "the page is kept")
+        page.goto(f"{provider}/.pages/security")
+        page.get_by_label("Signed in as").click()
+        page.get_by_role("button", name="Sign out", exact=True).first.click()
+        page.wait_for_url(f"{server.base_url}/.pages/sign-in?ways=all")
+        expect(page.get_by_role("button", name="Sign in to your account")).to_be_visible()
+        wait_until(
+            lambda: page.evaluate(KEPT, "/.pages/files/alice/private/") is False,
+            "the page is forgotten",
+        )
+        page.goto(files)
+        page.wait_for_url(f"{provider}/idp/**")
+        page.get_by_text("Other ways to sign in").click()
+        page.get_by_role("link", name="With a token").click()
+        page.wait_for_url(f"{server.base_url}/.pages/sign-in?ways=all")
+
+
+def test_whoever_signs_out_at_the_pods_is_not_signed_in_again_at_once(
+    context: BrowserContext, page: Page, server: ServerProcess
+) -> None:
+    provider = provider_of(server)
+    with Client(server) as client:
+        sent = {"name": "alice", "email": "a@example.org", "password": PASSWORD}
+        assert client.request("POST", "/.pods", json.dumps(sent), JSON).status == 201
+    sign_in_at(page, provider, "alice")
+    files = f"{server.base_url}/.pages/files/alice/private/"
+    page.goto(files)
+    page.get_by_role("button", name="Allow", exact=True).click()
+    page.wait_for_url(files)
+    sign_out(page)
+    page.wait_for_url(f"{server.base_url}/.pages/sign-in?ways=all")
+    page.get_by_role("button", name="Sign in to your account").click()
+    page.wait_for_url(f"{provider}/idp/**")

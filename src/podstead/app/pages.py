@@ -226,6 +226,9 @@ class PodPages:
 
     def _sign_in_pages(self) -> tuple[object, ...]:
         services, settings = self._services, self._services.settings
+        external = pages.ExternalProviderPage(
+            self.site, external_sign_ins(services), self._people_from_elsewhere
+        )
         return (
             pages.SignInPage(
                 self.site,
@@ -233,10 +236,9 @@ class PodPages:
                 services.invalid_credentials,
                 have_accounts=services.provider_here is not None,
                 account_provider=settings.issuer if settings.idp_base_url else None,
+                external=external if settings.idp_base_url else None,
             ),
-            pages.ExternalProviderPage(
-                self.site, external_sign_ins(services), self._people_from_elsewhere
-            ),
+            external,
             pages.LanguageChoice(self.site),
         )
 

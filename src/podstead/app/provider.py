@@ -36,6 +36,7 @@ from podstead.web.pages.addresses import REQUESTS
 from podstead.web.pages.cookies import Cookies
 from podstead.web.routes import Route, plain_routes
 from podstead.web.sign_in.browser_sign_in import PeopleByAccount
+from podstead.web.sign_in.people import PodSessions
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
@@ -82,6 +83,8 @@ class Provider:
         """The people who are signed in to their accounts, for pages at the provider's origin."""
         return PeopleByAccount(
             sessions=self.sessions,
+            pod_sessions=PodSessions(self.records, self.cookies),
+            issuer=self.issuer,
             cookies=self.cookies,
             audit=self.audit,
             terms_hash=terms_hash(self.settings),

@@ -127,6 +127,7 @@ class ProviderPages:
                 provider.keys,
                 provider.clients,
                 provider.sessions,
+                PodSessions(provider.records, site.cookies),
                 provider.connected_clients,
                 provider.audit,
             ),

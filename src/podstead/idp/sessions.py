@@ -174,9 +174,9 @@ class Sessions:
         valid = [each for each in listed if _is_valid(each.value, account)]
         return sorted(valid, key=lambda each: each.value.created_s, reverse=True)
 
-    async def end(self, stored: Versioned[BrowserSession]) -> None:
-        """Sign a browser out."""
-        await self._records.commit([SESSIONS.drop(stored.key)])
+    async def end(self, stored: Versioned[BrowserSession], joined: Sequence[Record] = ()) -> None:
+        """Sign a browser out; the ``joined`` records are part of the write."""
+        await self._records.commit([SESSIONS.drop(stored.key), *joined])
 
     async def end_all(self, account: Account, joined: Sequence[Record] = ()) -> None:
         """Sign every browser of an account out; the ``joined`` records are part of the write."""

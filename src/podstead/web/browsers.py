@@ -129,6 +129,12 @@ def see_other(location: str, *headers: response.HeaderField) -> response.Respons
     return response.empty_response(303, fields, vary=VARY_BY_COOKIE)
 
 
+FORGET_STORAGE: Final[response.HeaderField] = (b"clear-site-data", b'"storage"')
+"""Has a browser in which somebody signs out forget what the pages of this origin have stored in it:
+pages kept for reading without a network, files received from others, and the service worker with
+its subscription (Clear Site Data, section 3.1). Cookies stay."""
+
+
 def json_response(status: int, body: object, *headers: response.HeaderField) -> response.Response:
     """A response for a program: ``body`` as JSON, or nothing with a 204."""
     fields = [response.NO_STORE, *headers]

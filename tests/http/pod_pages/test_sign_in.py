@@ -211,11 +211,26 @@ async def test_a_session_of_the_provider_is_valid_for_the_pages(start: Start) ->
 async def test_the_provider_at_another_origin_has_other_sessions(start: Start) -> None:
     server = await start(idp=True, idp_base_url="http://127.0.0.1:3000")
     browser = Browser(server.application)
-    page = await browser.get("/.pages/sign-in")
+    page = await browser.get("/.pages/sign-in?ways=all")
     assert page.path == "/.pages/sign-in"
     assert "/idp/login" not in page.text
     account = page.form("/.pages/sign-in/elsewhere")
     assert account.fields["identity"] == "http://127.0.0.1:3000"
+
+
+async def test_people_are_led_to_the_provider_at_another_origin_and_nothing_else_is(
+    start: Start,
+) -> None:
+    server = await start(idp=True, idp_base_url="http://127.0.0.1:3000")
+    lead = 'http-equiv="refresh" content="0; url=http://127.0.0.1:3000/idp/auth?'
+    browser = Browser(server.application)
+    assert lead in (await browser.get("/.pages/sign-in")).text
+    ahead = await browser.ask(
+        "GET", "/.pages/sign-in", headers={"Sec-Fetch-Site": "none", "Sec-Purpose": "prefetch"}
+    )
+    assert lead not in ahead.text
+    program = await server.public.get("/.pages/sign-in")
+    assert lead not in program.text
 
 
 async def test_the_provider_at_another_origin_leads_to_its_form(start: Start) -> None:

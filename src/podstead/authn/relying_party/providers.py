@@ -246,8 +246,9 @@ class IdTokenVerifier:
     rules: TokenRules
     clock: Clock
 
-    async def verify(self, text: str, expected: ExpectedIdToken) -> str:
-        """The WebID of the person. Raises ExternalSignInFailed."""
+    async def verify(self, text: str, expected: ExpectedIdToken) -> tuple[str, str]:
+        """The WebID of the person, and the id of the session at the provider, empty if it names
+        none. Raises ExternalSignInFailed."""
         try:
             token = tokens.read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
             web_id = self._read(token, expected)
@@ -258,7 +259,7 @@ class IdTokenVerifier:
             raise ExternalSignInFailed(SignInProblem.INVALID) from error
         if not await self.is_trusted(web_id, expected.issuer):
             raise ExternalSignInFailed(SignInProblem.NOT_TRUSTED)
-        return web_id
+        return web_id, tokens.claim_text(token.claims, "sid") or ""
 
     async def _candidates(
         self, token: tokens.CompactToken, issuer: str

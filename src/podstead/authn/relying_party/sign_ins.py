@@ -224,11 +224,13 @@ class StartedSignIn:
 
 @dataclass(frozen=True, slots=True)
 class CompletedSignIn:
-    """The WebID that has signed in, its provider, and the page to continue at."""
+    """The WebID that has signed in, its provider, the page to continue at, and the id of the
+    session at the provider, if it names one."""
 
     web_id: str
     issuer: str
     afterwards: str
+    session_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,8 +297,8 @@ class ExternalSignIns:
         if not isinstance(id_token, str):
             raise ExternalSignInFailed(SignInProblem.INVALID)
         expected = ExpectedIdToken(visit.issuer, visit.client_id, secrets.nonce)
-        web_id = await self.id_tokens.verify(id_token, expected)
-        return CompletedSignIn(web_id, visit.issuer, visit.afterwards)
+        web_id, session_id = await self.id_tokens.verify(id_token, expected)
+        return CompletedSignIn(web_id, visit.issuer, visit.afterwards, session_id)
 
     # --- steps --------------------------------------------------------------------------------
 

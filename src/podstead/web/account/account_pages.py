@@ -38,7 +38,7 @@ from podstead.web.account.collections import (
 )
 from podstead.web.account.first_steps import FirstSteps
 from podstead.web.account.security_page import SecuritySection, SecurityView, view_of
-from podstead.web.browsers import browser_name, json_response, see_other
+from podstead.web.browsers import FORGET_STORAGE, browser_name, json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission, PasswordsDiffer, only
 from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY, again_url
@@ -181,7 +181,8 @@ class AccountPages:
         if page.open_session is None:
             return self._signed_out(page)
         await page.submission()
-        await self.sessions.end(page.open_session.stored)
+        endings = await self.pod_sessions.endings_of(self.site.base_url, page.open_session)
+        await self.sessions.end(page.open_session.stored, endings)
         account_id = page.open_session.account.account_id
         self.audit.note(AuditEvent.SIGNED_OUT, account_id=account_id)
         return self._signed_out(page)
@@ -226,9 +227,7 @@ class AccountPages:
         await self.accounts.delete(account.account_id, agent=account.web_id)
         if not page.wants_page:
             return json_response(204, None, self.site.cookies.clear(SESSION))
-        return self.site.sign_in_page(
-            page, "signed_out.html", headers=[self.site.cookies.clear(SESSION)], deleted=True
-        )
+        return self.site.signed_out(page, self.site.cookies.clear(SESSION), deleted=True)
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -260,7 +259,9 @@ class AccountPages:
         forget = self.site.cookies.clear(SESSION)
         if not page.wants_page:
             return json_response(204, None, forget)
-        return self.site.see_other(LOGIN, Notice("signed-out"), forget)
+        if self.site.forgetting_page is not None:
+            return self.site.signed_out(page, forget)
+        return self.site.see_other(LOGIN, Notice("signed-out"), forget, FORGET_STORAGE)
 
     def _deletion_page(
         self, page: PageRequest, owner: OpenSession, *, status: int = 200

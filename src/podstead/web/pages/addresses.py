@@ -40,6 +40,7 @@ STORAGE: Final = f"{PREFIX}/storage"
 WELCOME: Final = f"{PREFIX}/welcome"
 """What people see first who have just registered."""
 SIGN_IN: Final = f"{PREFIX}/sign-in"
+OTHER_WAYS: Final = f"{SIGN_IN}?ways=all"
 ELSEWHERE: Final = f"{PREFIX}/sign-in/elsewhere"
 CALLBACK: Final = f"{PREFIX}/sign-in/callback/"
 CLIENT_DOCUMENTS: Final = f"{PREFIX}/client/"
@@ -153,7 +154,7 @@ def with_next(address: str, afterwards: str | None) -> str:
 
 def other_ways_url(afterwards: str | None) -> str:
     """The ways to sign in without an account, where the page for signing in is its form."""
-    return with_next(f"{SIGN_IN}?ways=all", afterwards)
+    return with_next(OTHER_WAYS, afterwards)
 
 
 def login_url(afterwards: str | None) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from podstead.core.clock import Randomness
-from podstead.web.browsers import json_response, see_other
-from podstead.web.pages.addresses import SECURITY
+from podstead.web.browsers import FORGET_STORAGE, json_response, see_other
+from podstead.web.pages.addresses import OTHER_WAYS, SECURITY
 from podstead.web.pages.cookies import Cookies, Notice
 from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer
@@ -47,6 +47,9 @@ class Site:
             renderer=self.renderer,
             randomness=randomness,
         )
+        self.forgetting_page = None if pods_url == base_url else f"{pods_url}{OTHER_WAYS}"
+        """The page for signing in at the origin of the pods, if that is another one. Its service
+        worker forgets what it has kept for the person whose browser opens that page."""
         self.page = self.renderer.page
         self.account_page = self.renderer.account_page
         self.sign_in_page = self.renderer.sign_in_page
@@ -57,6 +60,27 @@ class Site:
         """A redirect to another page, which shows the notice."""
         noticed = () if notice is None else (self.cookies.set_notice(notice),)
         return see_other(address, *noticed, *headers)
+
+    def signed_out(
+        self,
+        page: PageRequest,
+        *ended: HeaderField,
+        deleted: bool = False,
+        onward: object = None,
+        url: str | None = None,
+    ) -> Response:
+        """The page after signing out, or the deletion of an account. ``ended`` are the headers that
+        end a session, if there was one: then the browser forgets what it has kept, also at the
+        origin of the pods. ``onward`` describes the application to which ``url`` leads."""
+        return self.sign_in_page(
+            page,
+            "signed_out.html",
+            headers=[FORGET_STORAGE, *ended] if ended else [],
+            deleted=deleted,
+            onward=onward,
+            url=url,
+            forgetting_page=self.forgetting_page if ended and not deleted else None,
+        )
 
     def done(self, page: PageRequest, notice: str, *headers: HeaderField) -> Response:
         """After a change of an account: for browsers, a redirect to the page whose form asked for

@@ -49,7 +49,7 @@ from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission, read_form, read_query, read_submission
 from podstead.web.limits import address_key, take
-from podstead.web.pages.addresses import APPS
+from podstead.web.pages.addresses import APPS, CALLBACK, other_ways_url
 from podstead.web.pages.guard import Rule
 from podstead.web.pages.notifier import LET_IN, Notifier, PersonNotice
 from podstead.web.pages.rendering import PageRenderer
@@ -389,9 +389,16 @@ class InteractionPages:
             registration=not self.site.registration.is_closed,
             uid=pending.uid,
             forms=self.forms,
-            other_ways=None,
+            other_ways=self._other_ways(pending),
             afterwards=None,
         )
+
+    def _other_ways(self, pending: PendingAuthorization) -> str | None:
+        """Where people sign in without an account, if the pages of this server's pods at another
+        origin have led here."""
+        own, redirect_uri = self.site.pods_url, pending.interaction.request.redirect_uri
+        is_ours = own != self.site.base_url and redirect_uri.startswith(own + CALLBACK)
+        return own + other_ways_url(None) if is_ours else None
 
     async def _consent_page(self, page: PageRequest, pending: PendingAuthorization) -> Response:
         account = page.owner().account

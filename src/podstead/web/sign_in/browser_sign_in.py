@@ -30,6 +30,7 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response
+from podstead.web.sign_in.people import PodSessions
 
 PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
 _FIRST_DAY_S: Final = 86_400
@@ -292,6 +293,8 @@ class PeopleByAccount:
     """
 
     sessions: Sessions
+    pod_sessions: PodSessions
+    issuer: str
     cookies: Cookies
     audit: Audit
     terms_hash: str = ""
@@ -329,7 +332,8 @@ class PeopleByAccount:
             return []
         found = await self.sessions.read(secret)
         if found is not None:
-            await self.sessions.end(found.stored)
+            endings = await self.pod_sessions.endings_of(self.issuer, found)
+            await self.sessions.end(found.stored, endings)
             self.audit.note(AuditEvent.SIGNED_OUT, account_id=found.account.account_id)
         return [self.cookies.clear(SESSION)]
 

@@ -18,7 +18,7 @@ from podstead.idp.keys import ProviderKeys
 from podstead.idp.records import Client
 from podstead.idp.sessions import OpenSession, Sessions, may_return_to, read_id_token_hint
 from podstead.idp.token_issuing import END_SESSION_PATH
-from podstead.web.browsers import see_other
+from podstead.web.browsers import FORGET_STORAGE, see_other
 from podstead.web.forms import Fields, FormSubmission, only, read_form, read_query
 from podstead.web.pages.cookies import SESSION
 from podstead.web.pages.guard import Rule
@@ -27,6 +27,7 @@ from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.sign_in.authorization import ClientDisplay, client_display
+from podstead.web.sign_in.people import PodSessions
 
 CONFIRMATION_PATH: Final = f"{END_SESSION_PATH}/confirm"
 
@@ -63,6 +64,7 @@ class EndSessionPages:
     keys: ProviderKeys
     clients: ClientDirectory
     sessions: Sessions
+    pod_sessions: PodSessions
     connected_clients: ConnectedClients
     audit: Audit
 
@@ -128,30 +130,19 @@ class EndSessionPages:
         return _Return(client, uri, only(fields, "state"))
 
     async def _end(self, page: PageRequest, session: OpenSession, onward: _Return) -> Response:
-        await self.sessions.end(session.stored)
+        endings = await self.pod_sessions.endings_of(self.site.base_url, session)
+        await self.sessions.end(session.stored, endings)
         self.audit.note(AuditEvent.SIGNED_OUT, account_id=session.account.account_id)
-        response = self._signed_out(page, onward)
-        response.headers.append(self.site.cookies.clear(SESSION))
-        return response
-
-    def _signed_out(self, page: PageRequest, onward: _Return) -> Response:
-        """After signing out: allowed by an ID token of the session, or by a page that named the
-        URL."""
-        if onward.url is not None:
-            return see_other(onward.url)
-        return self._signed_out_before(page, onward)
+        ended = self.site.cookies.clear(SESSION)
+        if onward.url is not None:  # allowed by an ID token of the session, or a page that named it
+            return see_other(onward.url, FORGET_STORAGE, ended)
+        return self.site.signed_out(page, ended)
 
     def _signed_out_before(self, page: PageRequest, onward: _Return) -> Response:
         """For a browser that is not signed in. Any site can send a browser here, and anybody can
         register an application, so the page names the URL and does not redirect by itself (RFC 9700
         section 4.11.2)."""
-        return self.site.sign_in_page(
-            page,
-            "signed_out.html",
-            deleted=False,
-            onward=onward.display(self.site.pods_url),
-            url=onward.url,
-        )
+        return self.site.signed_out(page, onward=onward.display(self.site.pods_url), url=onward.url)
 
 
 def _client_id(sent: FormSubmission) -> str | None:

@@ -16,7 +16,7 @@ from podstead.authn.relying_party.sign_ins import VISIT_S, ExternalSignIns, OwnC
 from podstead.core.errors import BadRequest, NotAuthenticated, NotFound
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
-from podstead.web.browsers import see_other
+from podstead.web.browsers import FORGET_STORAGE, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.description_endpoints import public_document
 from podstead.web.forms import read_submission
@@ -52,7 +52,7 @@ class SignInPage:
     ``by_token`` is ``None`` without simple tokens. Where people ``have_accounts`` whose sessions
     are valid for these pages, the page is the form of the provider, and the other ways are one link
     away, if it ``has_other_ways``. ``account_provider`` is the issuer of this server's provider at
-    another origin.
+    another origin, to which ``external`` leads.
     """
 
     site: Site
@@ -61,16 +61,21 @@ class SignInPage:
     have_accounts: bool = False
     has_other_ways: bool = True
     account_provider: str | None = None
+    external: ExternalProviderPage | None = None
 
     @route(addresses.SIGN_IN, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
-        """The page. People who are signed in are led on."""
+        """The page. People who are signed in are led on, and others straight to the form of this
+        server's provider, unless they ask for all ways, as after signing out. Raises
+        RateLimited."""
         afterwards = _afterwards(page)
         if page.person is not None:
             return see_other(afterwards)
         shows_ways = self.has_other_ways and page.query_text("ways") == "all"
         if self.have_accounts and not shows_ways:
             return see_other(addresses.login_url(afterwards))
+        if self.external and self.account_provider and not shows_ways and _is_opened(page):
+            return await self.external.leave(page, self.account_provider, afterwards)
         return self.site.page(
             page,
             "sign_in/sign_in.html",
@@ -104,7 +109,20 @@ class SignInPage:
         """End the session. Raises WrongFormToken."""
         await page.form()
         ended = await self.site.people.sign_out(page.request)
-        return self.site.see_other(addresses.SIGN_IN, Notice("signed-out"), *ended)
+        if self.site.forgetting_page is not None:
+            return self.site.signed_out(page, *ended)
+        at = addresses.SIGN_IN if self.external is None else addresses.other_ways_url(None)
+        return self.site.see_other(at, Notice("signed-out"), FORGET_STORAGE, *ended)
+
+
+def _is_opened(page: PageRequest) -> bool:
+    """Whether a person opens the page in a browser, and no program or browser fetches it ahead:
+    each look at the form of a provider begins a sign-in. The fields that say that it is a
+    navigation do not outlast the service worker."""
+    fields = page.request.fields
+    is_page = "text/html" in (fields.get(b"accept") or "")
+    is_browser = fields.get(b"sec-fetch-site") is not None
+    return is_page and is_browser and fields.get(b"sec-purpose") is None
 
 
 def _afterwards(page: PageRequest) -> str:
@@ -169,8 +187,13 @@ class ExternalProviderPage:
     async def post(self, page: PageRequest) -> Response:
         """Begin a sign-in. Raises RateLimited."""
         sent = await read_submission(page.request)
-        afterwards = addresses.local_address(page.query_text("next"))
         typed = sent.text("identity").strip()[:MAX_ADDRESS_CHARACTERS]
+        return await self.leave(page, typed, addresses.local_address(page.query_text("next")))
+
+    async def leave(self, page: PageRequest, typed: str, afterwards: str | None) -> Response:
+        """Begin a sign-in with the provider that ``typed`` means: a page that leads there. A
+        redirect would not: browsers follow none to other origins from a form. Raises
+        RateLimited."""
         secret = self.site.cookies.secret(page.request, VISIT)
         if secret is None:
             secret = self.site.randomness.token_hex(_SECRET_BYTES)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -30,6 +30,9 @@ from podstead.web.pages.cookies import POD_SESSION, VISITOR_SESSION, Cookies
 from podstead.web.pages.request import Person, SignedInBy
 from podstead.web.request import Request
 from podstead.web.response import HeaderField
+
+if TYPE_CHECKING:  # loaded for the provider only
+    from podstead.idp.sessions import OpenSession
 
 SESSION_S: Final = 12 * 3600
 MAX_SESSIONS: Final = 100
@@ -151,6 +154,7 @@ MAX_OF_NETWORK: Final = 100
 """How many sessions one network has at most."""
 MAX_IN_ALL: Final = 50_000
 _NETWORK_CHARACTERS: Final = 16
+_MAX_SESSION_ID_CHARACTERS: Final = 100
 _RETRY_AFTER_S: Final = 600
 
 
@@ -166,6 +170,8 @@ class ExternalSession(msgspec.Struct, frozen=True):
     csrf_token: str
     expires_s: int
     user_agent: str = ""
+    session_id: str = ""
+    """The session at the provider."""
 
 
 VISITOR_SESSIONS: Final = RecordKind("visitor-session", ExternalSession)
@@ -193,6 +199,7 @@ class PeopleByExternalSession:
             csrf_token=self.records.randomness.token_hex(_SECRET_BYTES),
             expires_s=expires_s,
             user_agent=user_agent,
+            session_id=signed_in.session_id[:_MAX_SESSION_ID_CHARACTERS],
         )
         stored = VISITOR_SESSIONS.put(
             visitor_key(secret),
@@ -341,6 +348,16 @@ class PodSessions:
         endings = await self.endings(web_id, pod)
         if endings:
             await self.records.commit(endings)
+
+    async def endings_of(self, issuer: str, opened: OpenSession) -> Sequence[Record]:
+        """The records that sign the browser of a session at this server's provider out of the
+        pages of the pods, where those have another origin. Raises StorageError."""
+        account, session_id = opened.account, opened.session.public_id
+        return [
+            VISITOR_SESSIONS.drop(each.key)
+            for each in await self.records.of_owner(VISITOR_SESSIONS, f"/{account.pod}/")
+            if (each.value.issuer, each.value.session_id) == (issuer, session_id)
+        ]
 
     async def endings(
         self, web_id: str, pod: ResourcePath, *, only: str | None = None
