@@ -1,4 +1,4 @@
-"""The command `python -m bench.walks`: how many Python functions does a request enter?
+"""The command `python -m bench.walks`: the Python functions and files that a request enters.
 
 Counted over a worker's whole handling, from the call by the HTTP server to the end of the response,
 in all of its threads. Each call of a function counts, and each first step of a coroutine or
@@ -30,10 +30,11 @@ _OWN: Final = str(Path(__file__).parent)
 
 def main() -> int:
     """Print one line for each request."""
-    sys.stdout.write(f"{'request':16} {'calls':>7} {'functions':>9}\n")
+    sys.stdout.write(f"{'request':16} {'calls':>7} {'functions':>9} {'files':>5}\n")
     with tempfile.TemporaryDirectory() as place:
         for key, walk in walks(Path(place)).items():
-            sys.stdout.write(f"{key:16} {walk.total():7,} {len(walk):9,}\n")
+            files = len({code.co_filename for code in walk})
+            sys.stdout.write(f"{key:16} {walk.total():7,} {len(walk):9,} {files:5,}\n")
     return 0
 
 
