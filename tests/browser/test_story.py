@@ -140,7 +140,7 @@ def upload_over_a_broken_connection(story: Story) -> None:
     page.goto(story.files("trip/"))
     page.locator(".upload-buttons").wait_for()
     story.proxy.break_after([1_000_000, 3_000_000])
-    page.locator(".upload-buttons input:not([webkitdirectory])").set_input_files(
+    page.locator(".upload-buttons input[multiple]").set_input_files(
         [
             FilePayload(name=name, mimeType="image/jpeg", buffer=content)
             for name, content in story.photos.items()

@@ -81,7 +81,7 @@ def _upload(page: Page) -> None:
         for name in list(LANDSCAPES)[:4]
     ]
     film = FilePayload(name="across the bay.mp4", mimeType="video/mp4", buffer=bytes(24_000_000))
-    choose = page.locator(".upload-buttons input:not([webkitdirectory])")
+    choose = page.locator(".upload-buttons input[multiple]")
     choose.set_input_files([*files, film])
     page.locator(".upload-list [data-state=done]").nth(3).wait_for()
     page.locator(".upload-summary", has_text=re.compile(r"1[0-9](\.[0-9]+)? MB of")).wait_for()

@@ -187,6 +187,9 @@ class PodPages:
         credentials = provider.accounts.credentials
         return ActorNames(names, base_url, provider.connected_clients, credentials)
 
+    def _kept_days(self, path: ResourcePath) -> int:
+        return max((each.kept_days(path) for each in self._services.features), default=0)
+
     def _file_pages(self) -> tuple[object, ...]:
         """The pages about files and folders."""
         services, site, resources = self._services, self.site, self._services.resources
@@ -220,7 +223,7 @@ class PodPages:
             TransferPage(site, organizer),
             RenamePage(site, organizer),
             ActionsPage(site, resources, self.starred),
-            DeletePage(site, organizer),
+            DeletePage(site, organizer, self._kept_days),
             ArchiveDownload(Archives(services.resource_context)),
         )
 

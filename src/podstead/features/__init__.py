@@ -328,6 +328,11 @@ class WorkerFeature:
     bundler: RepositoryBundler | None = None
     """What the archives of pods contain besides the resources."""
 
+    def kept_days(self, path: ResourcePath) -> int:
+        """For how many days what is deleted at a path can be restored; 0 for gone for good."""
+        del path
+        return 0
+
     async def start(self) -> None:
         """Open what the feature uses; the store is open. Raises ServerTrouble."""
 

@@ -193,6 +193,23 @@ async def test_a_server_may_keep_nothing(start: Start) -> None:
     assert (await server.alice.get("/.history/trash/alice/")).status == 404
 
 
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [
+        (7, "It can be restored from the trash for 7 days"),
+        (1, "It can be restored from the trash for one day"),
+        (0, "It cannot be undone."),
+    ],
+)
+async def test_the_question_before_deleting_says_what_is_kept(
+    start: Start, days: int, said: str
+) -> None:
+    server = await start(keep_deleted=days)
+    await put(server.alice, DOCUMENT, "one")
+    browser = await sign_in_by_token(server, server.alice)
+    assert said in (await browser.get(f"/.pages/delete{DOCUMENT}")).text
+
+
 async def test_deleting_succeeds_on_a_full_pod(start: Start) -> None:
     server = await start(quota_bytes=300_000)
     await put(server.alice, DOCUMENT, LARGE)

@@ -81,7 +81,7 @@ def test_a_page_has_what_browsers_and_readers_need(page: str) -> None:
     assert named["viewport"] == "width=device-width, initial-scale=1"
     assert named["color-scheme"] == "light dark"
     assert len(outline.attributes("h1")) == len(outline.attributes("main")) == 1
-    assert "prefers-color-scheme: dark" in STYLE
+    assert "prefers-color-scheme:dark" in STYLE
 
 
 FONTS = ("figtree.woff2", "figtree-latin.woff2", "figtree-ext.woff2")
@@ -139,10 +139,10 @@ def test_a_message_ends_as_a_sentence(message: str, shown: str) -> None:
 
 def test_a_long_word_does_not_make_a_page_wider_than_its_window() -> None:
     """Messages name URLs; on a telephone they ran out of the page."""
-    (paragraph,) = re.findall(r"^p \{([^}]*)\}", STYLE, re.MULTILINE)
-    assert "overflow-wrap: anywhere" in paragraph
-    (block,) = re.findall(r"^pre \{([^}]*)\}", STYLE, re.MULTILINE)
-    assert "overflow-x: auto" in block
+    (paragraph,) = re.findall(r"\}p\{([^}]*)\}", STYLE)
+    assert "overflow-wrap:anywhere" in paragraph
+    (block,) = re.findall(r"\}pre\{([^}]*)\}", STYLE)
+    assert "overflow-x:auto" in block
 
 
 # --- How the provider's cookies are read, whatever else a browser sends ------------------------

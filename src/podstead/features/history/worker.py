@@ -182,6 +182,9 @@ class HistoryInWorker(WorkerFeature):
             return trash, undo
         return trash, undo, VersionPages(site, self._versions, services.documents, names)
 
+    def kept_days(self, path: ResourcePath) -> int:
+        return self._keeper.retentions.of(storage_root(path)).deleted_days
+
     async def start(self) -> None:
         settings = self._services.settings
         if settings.database is None and settings.bodies is None:  # they are on this disk

@@ -5,6 +5,7 @@ container.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
@@ -319,10 +320,12 @@ add_notices(
 
 @dataclass(frozen=True, slots=True)
 class DeletePage:
-    """Asks before it deletes."""
+    """Asks before it deletes. ``kept_days`` says for how many days what is deleted at a path can be
+    restored."""
 
     site: Site
     organizer: Organizer
+    kept_days: Callable[[ResourcePath], int]
 
     @route(addresses.DELETE + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -386,6 +389,7 @@ class DeletePage:
             contents=await self.organizer.contents_of(page, selection),
             links=await self.organizer.links_to(page, selection),
             failed=[(shown_name(ResourcePath(path)), message) for path, message in failed],
+            kept_days=self.kept_days(selection.place),
             folder=selection.folder,
             shown_name=shown_name,
         )

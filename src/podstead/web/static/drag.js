@@ -1,7 +1,7 @@
 // Rows that are dragged onto a folder of the list, or of the way to it, are moved there.
 
 import { list } from "./files.js";
-import { pathOf, refreshTo, rowOf, say, send } from "./rows.js";
+import { menu, pathOf, refreshTo, rowOf, say } from "./rows.js";
 
 const FILES = "/.pages/files";
 const SLOP = 6;
@@ -69,11 +69,38 @@ async function dropped(event) {
   const rows = from && folder ? dragged(from.row) : [];
   stop();
   if (!folder || !rows.length || !list) return;
-  const fields = new URLSearchParams({ selection: "yes", go: "yes", conflict: "keep", to: folder.path });
-  for (const row of rows) fields.append("name", /** @type {HTMLInputElement} */ (row.querySelector("input")).value);
-  const { text } = await send(`/.pages/move${list.element.dataset.target}`, fields);
-  say(text);
+  const source = list.element.dataset.target ?? "";
+  const names = rows.map((row) => /** @type {HTMLInputElement} */ (row.querySelector("input")).value);
+  const { done, problem } = await move(source, folder.path, names, "keep");
+  const name = decodeURIComponent(folder.path.split("/").at(-2) ?? "");
+  const undo = async () => {
+    // Those that have got another name there keep it.
+    const back = await move(folder.path, source, done.map((path) => path.slice(folder.path.length)), "skip");
+    say(back.problem || (menu.dataset.movedBack ?? ""));
+    await refreshTo(from?.row.dataset.name);
+  };
+  say(problem || (menu.dataset.moved ?? "").replace("{folder}", () => name), done.length ? () => void undo() : undefined);
   await refreshTo(rowOf(folder.element)?.dataset.name);
+}
+
+/**
+ * Move members of a folder into another one.
+ * @param {string} from
+ * @param {string} to
+ * @param {string[]} names
+ * @param {"keep" | "skip"} conflict what becomes of those whose names are taken: both are kept, or they stay
+ * @returns {Promise<{ done: string[], problem: string }>} the new paths, and why others did not go
+ */
+async function move(from, to, names, conflict) {
+  const token = document.body.dataset.csrfToken ?? "";
+  const fields = new URLSearchParams({ csrf_token: token, selection: "yes", go: "yes", conflict, to });
+  for (const name of names) fields.append("name", name);
+  const options = { method: "POST", headers: { Accept: "application/json" }, body: fields };
+  const response = await fetch(`/.pages/move${from}`, options).catch(() => null);
+  if (!response) return { done: [], problem: menu.dataset.offline ?? "" };
+  const text = await response.text();
+  const message = /"message": ?("(?:[^"\\]|\\.)*")/.exec(text)?.[1];
+  return { done: JSON.parse(text).done ?? [], problem: message ? JSON.parse(message) : "" };
 }
 
 function stop() {

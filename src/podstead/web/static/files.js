@@ -329,7 +329,19 @@ function isTyping(event) {
   return event.target instanceof Element && event.target.closest("input, textarea, select") !== null;
 }
 
+/** The dialog about access is loaded when somebody wants it. @param {MouseEvent} event */
+async function share(event) {
+  const link = event.target instanceof Element ? event.target.closest("a[data-share]") : null;
+  if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  document.removeEventListener("click", share);
+  const sharing = await import("./sharing.js").catch(() => null);
+  if (sharing) sharing.open(link);
+  else location.assign(link.href);
+}
+
 const members = document.getElementById("members");
 /** The list of the page, if it is about a container. */
 export const list = members && new MemberList(members);
 list?.start();
+if (list) document.addEventListener("click", share);

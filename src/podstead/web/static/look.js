@@ -1,6 +1,7 @@
 // Quick look: what is in a document, in a dialog above the list, from one document to the next.
 
 import { list } from "./files.js";
+import { addStyles } from "./pods.js";
 import { focusOn, fetched, pathOf } from "./rows.js";
 
 const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("look"));
@@ -23,8 +24,11 @@ async function neighbour(step) {
   }
 }
 
+const styles = addStyles("document.css");
+
 /** Show what is in a document. @param {HTMLElement} row */
 export async function open(row) {
+  await styles;
   const path = pathOf(row);
   const address = `/.pages/files${path}`;
   shown = row.dataset.name ?? "";

@@ -71,6 +71,22 @@ function scrollToCurrent() {
   }
 }
 
+/**
+ * Load a style sheet, unless the page has it.
+ * @param {string} name
+ * @returns {Promise<void>} when it applies
+ */
+export async function addStyles(name) {
+  if (document.querySelector(`link[href$="/${name}"]`)) return;
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  link.href = new URL(name, import.meta.url).href;
+  await new Promise((done) => {
+    link.onload = link.onerror = done;
+    document.head.append(link);
+  });
+}
+
 showLocalTimes();
 scrollToCurrent();
 submitLanguageAtOnce();

@@ -2,7 +2,7 @@
 
 import { list } from "./files.js";
 
-const menu = /** @type {HTMLElement} */ (document.getElementById("row-menu"));
+export const menu = /** @type {HTMLElement} */ (document.getElementById("row-menu"));
 const said = /** @type {HTMLElement} */ (document.getElementById("said"));
 const members = /** @type {HTMLElement} */ (document.getElementById("members"));
 /** The row that the menu is about. @type {HTMLElement | null} */
@@ -276,53 +276,18 @@ async function star(row) {
   await refreshTo(row.dataset.name);
 }
 
-// --- deleting ----------------------------------------------------------------------------------
-
-/** Delete a document at once if it can be restored; the page asks about all else. @param {HTMLElement} row */
-async function deleteHere(row) {
-  const path = pathOf(row);
-  const { trash } = menu.dataset;
-  if (path.endsWith("/") || !trash || !(await isKept(trash))) {
-    location.assign(`/.pages/delete${path}`);
-    return;
-  }
-  const neighbour = ((await list?.next(row, 1)) ?? (await list?.next(row, -1)))?.dataset.name;
-  const { isDone, text } = await send(`/.pages/delete${path}`, new URLSearchParams({ confirm: "yes" }));
-  say(text, isDone ? () => restore(trash, path) : undefined);
-  if (isDone) await refreshTo(neighbour);
-}
-
 /** @param {string} address */
 export async function fetched(address) {
   const response = await fetch(address, { headers: { Accept: "text/html" } }).catch(() => null);
   return parsed((await response?.text()) ?? "");
 }
 
-/** Whether what is deleted goes to the trash. @param {string} trash */
-async function isKept(trash) {
-  const days = (await fetched(trash)).querySelector("[data-kept-days]")?.getAttribute("data-kept-days");
-  return Number(days) > 0;
-}
-
-/**
- * Restore what was deleted last at a path.
- * @param {string} trash
- * @param {string} path
- */
-async function restore(trash, path) {
-  const page = await fetched(trash);
-  const field = page.querySelector(`input[name=path][value="${CSS.escape(path)}"]`);
-  const form = field instanceof HTMLInputElement ? field.form : null;
-  if (!form) return say(menu.dataset.notRestored ?? "");
-  const fields = new URLSearchParams({ do: "restore" });
-  for (const each of form.querySelectorAll("input")) fields.set(each.name, each.value);
-  const { text } = await send(form.getAttribute("action") ?? "", fields);
-  say(text);
-  const name = decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
-  await refreshTo(name);
-}
-
 // --- what is loaded when it is needed ------------------------------------------------------------
+
+/** Delete a document at once if it can be restored; the page asks about all else. @param {HTMLElement} row */
+async function deleteHere(row) {
+  (await import("./deleting.js")).deleteRow(row);
+}
 
 /** Show what is in a document. @param {HTMLElement} row */
 async function look(row) {

@@ -1,5 +1,7 @@
 // Sharing in a dialog: the pages about access, without leaving the files.
 
+import { addStyles } from "./pods.js";
+
 const OPENER = "a[data-share]";
 
 /**
@@ -40,6 +42,7 @@ async function show(dialog, address, options) {
   dialog.inert = true;
   let response, found;
   try {
+    await addStyles("more.css");
     response = await fetch(address, { ...options, headers: { Accept: "text/html" } });
     found = await fragmentOf(response);
   } catch {
@@ -181,6 +184,11 @@ function openDialog(event) {
   const link = event.target instanceof Element ? event.target.closest(OPENER) : null;
   if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
+  open(link);
+}
+
+/** Open the dialog that a link leads to. @param {HTMLAnchorElement} link */
+export function open(link) {
   const dialog = newDialog();
   dialog.dataset.close = link.dataset.close ?? "";
   dialog.addEventListener("close", () => {
