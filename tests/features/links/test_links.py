@@ -572,10 +572,9 @@ async def test_an_operator_forbids_links(start: Start, clock: FakeClock) -> None
     assert ".links" not in (await server.alice.get("/alice/.acl")).text
 
 
-async def test_a_pod_has_a_limited_number_of_links(
-    start: Start,
-) -> None:
+async def test_a_pod_has_a_limited_number_of_links(start: Start) -> None:
     server = await start(sharing_links_per_pod=2)
+    assert (await server.alice.put(FOLDER + "a.txt", "one", "text/plain")).status == 201
     owner = Owner(await sign_in_by_token(server, server.alice))
     await owner.link()
     await owner.link()
