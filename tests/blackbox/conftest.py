@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.client import create_pod
-from tests.support.limited_server import (
+from tests.blackbox.limited_server import (
     OPTIONS,
     Owner,
 )
+from tests.support.client import create_pod
 from tests.support.server import ServerProcess, server_fixture
 
 server = server_fixture(OPTIONS)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.limited_server import LARGE_BYTES, MAX_BODY_BYTES, MAX_RDF_BYTES, Owner
+from tests.blackbox.limited_server import LARGE_BYTES, MAX_BODY_BYTES, MAX_RDF_BYTES, Owner
 from tests.support.server import ServerProcess
 from tests.support.wire import Wire, WireAnswer, compose
 

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
+from tests.blackbox.limited_server import LARGE_BYTES, MAX_BODY_BYTES, Owner
 from tests.support.curl import CurlAnswer, curl, curl_command, sending
-from tests.support.limited_server import LARGE_BYTES, MAX_BODY_BYTES, Owner
 from tests.support.server import DEADLINE_S
 
 pytestmark = pytest.mark.needs("curl")

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.blackbox.limited_server import Owner
 from tests.support.client import create_pod
 from tests.support.engine_choice import CHOICE
 from tests.support.features import NO_HISTORY_OPTIONS
-from tests.support.limited_server import Owner
 from tests.support.server import ServerProcess, running_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Wire

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.blackbox.limited_server import Owner
 from tests.storage.engine_suite.engine import commit, put, write
 from tests.support.engine import new_store
-from tests.support.limited_server import Owner
 from tests.support.server import ServerProcess
 from tests.support.wire import Wire
 from tests.support.workers import (

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.blackbox.limited_server import OPTIONS
 from tests.support.client import Pod, create_pod
-from tests.support.limited_server import OPTIONS
 from tests.support.server import ServerProcess, server_fixture
 from tests.support.wire import Wire, compose
 

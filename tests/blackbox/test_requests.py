@@ -8,7 +8,7 @@ import pytest
 
 from podstead.app.process.serve import MAX_HEADER_BYTES
 from podstead.core.identifiers import MAX_TARGET_BYTES
-from tests.support.limited_server import Owner
+from tests.blackbox.limited_server import Owner
 from tests.support.server import ServerProcess
 from tests.support.wire import Wire, compose
 

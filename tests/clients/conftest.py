@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from tests.clients.client_home import Home, StartClient
 from tests.support.chromium import running_chromium
 from tests.support.client import Pod, create_pod
-from tests.support.client_home import Home, StartClient
 from tests.support.client_process import Agent, running_client
 from tests.support.server import ServerProcess, server_fixture
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.clients.client_home import Home
 from tests.support.application_page import running_application
-from tests.support.client_home import Home
 from tests.support.client_process import Agent
 from tests.support.rdf import triples
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.client_home import Home, StartClient
+from tests.clients.client_home import Home, StartClient
 from tests.support.client_process import ClientProcess
 from tests.support.community_server import CommunityServer, ForeignAgent, shared_community_server
 from tests.support.provider import App

@@ -11,7 +11,7 @@ import pytest
 from rdflib import Literal, URIRef
 from rdflib.namespace import FOAF, RDFS, Namespace
 
-from tests.support.client_home import Home, StartClient
+from tests.clients.client_home import Home, StartClient
 from tests.support.client_process import Agent, ClientFailed, ClientProcess, Report
 from tests.support.rdf import JSON_LD, N_TRIPLES, TURTLE, Triples, triples
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import nostr_encryption as oracle
+from tests.clients import nostr_encryption as oracle
+from tests.clients.client_home import Home, StartClient
 from tests.support.client import Pod, create_pod
-from tests.support.client_home import Home, StartClient
 from tests.support.client_process import CLIENTS, ClientFailed, ClientProcess
 from tests.support.nostr import NostrKey
 from tests.support.rdf import TURTLE

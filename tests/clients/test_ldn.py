@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rdflib import RDF, URIRef
 
-from tests.support.client_home import Home, StartClient
+from tests.clients.client_home import Home, StartClient
 from tests.support.client_process import Agent, ClientProcess
 from tests.support.rdf import TURTLE, triples
 

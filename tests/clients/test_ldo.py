@@ -10,8 +10,8 @@ import pytest
 from rdflib import Literal, URIRef
 from rdflib.namespace import RDF, Namespace
 
+from tests.clients.client_home import Home, StartClient
 from tests.support.client import Client
-from tests.support.client_home import Home, StartClient
 from tests.support.client_process import Agent, ClientProcess
 from tests.support.rdf import JSON_LD, TURTLE, Triples, triples
 from tests.support.server import ServerProcess

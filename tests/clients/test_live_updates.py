@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.clients.client_home import Home, StartClient
 from tests.support.client import Pod
-from tests.support.client_home import Home, StartClient
 from tests.support.client_process import ClientProcess
 from tests.support.server import ServerProcess, running_server
 

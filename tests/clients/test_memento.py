@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.client_home import Home
+from tests.clients.client_home import Home
 from tests.support.python_clients import FOLDER, PYTHON, install_clients
 
 pytestmark = [pytest.mark.feature("history"), pytest.mark.embedded]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import nostr_encryption as oracle
-from tests.support.client_home import StartClient
+from tests.clients import nostr_encryption as oracle
+from tests.clients.client_home import StartClient
 from tests.support.client_process import ClientProcess
 from tests.support.nostr import NostrKey
 

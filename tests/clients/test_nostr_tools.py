@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.support.client_home import Home, StartClient
+from tests.clients.client_home import Home, StartClient
 from tests.support.client_process import ClientProcess
 from tests.support.rdf import TURTLE
 

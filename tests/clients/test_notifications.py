@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.client_home import Home, StartClient
+from tests.clients.client_home import Home, StartClient
 from tests.support.client_process import ClientFailed, ClientProcess
 
 WAYS = ["hearsOverAWebSocket", "hearsOverTheOlderProtocol", "hearsOverAStream"]

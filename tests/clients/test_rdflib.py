@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 import pytest
 from rdflib import FOAF, Literal, URIRef
 
-from tests.support.client_home import Home, StartClient
+from tests.clients.client_home import Home, StartClient
 from tests.support.client_process import Agent, ClientFailed, ClientProcess
 from tests.support.rdf import JSON_LD, N_TRIPLES, TURTLE, Triples, triples
 

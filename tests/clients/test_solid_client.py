@@ -10,8 +10,8 @@ import pytest
 from rdflib import RDF, XSD, Literal, URIRef
 from rdflib.namespace import FOAF
 
+from tests.clients.client_home import Home, StartClient
 from tests.support.client import create_pod
-from tests.support.client_home import Home, StartClient
 from tests.support.client_process import Agent, ClientFailed, ClientProcess
 from tests.support.rdf import TURTLE, triples
 from tests.support.server import ServerProcess, running_server

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.clients.client_home import Home, StartClient
 from tests.support.client import Client
-from tests.support.client_home import Home, StartClient
 from tests.support.client_process import Agent, ClientFailed, ClientProcess
 from tests.support.server import ServerProcess
 

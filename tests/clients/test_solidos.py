@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.client_home import Home, StartClient
+from tests.clients.client_home import Home, StartClient
 from tests.support.client_process import Agent, ClientProcess
 
 ACL = "http://www.w3.org/ns/auth/acl#"

@@ -14,8 +14,8 @@ import pytest
 from rdflib import Literal, URIRef
 from rdflib.namespace import FOAF, RDF, RDFS, XSD, Namespace
 
+from tests.clients.client_home import Home, StartClient
 from tests.support.client import Client, create_pod
-from tests.support.client_home import Home, StartClient
 from tests.support.client_process import Agent, ClientFailed, ClientProcess
 from tests.support.rdf import JSON_LD, TURTLE, Triples, triples
 from tests.support.server import ServerProcess

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.clients.client_home import StartClient
 from tests.support.breaking_proxy import (
     BreakingProxy,
     ProxiedServer,
@@ -15,7 +16,6 @@ from tests.support.breaking_proxy import (
     running_breaking_proxy,
 )
 from tests.support.client import Pod, create_pod
-from tests.support.client_home import StartClient
 from tests.support.client_process import ClientFailed, ClientProcess
 
 pytestmark = pytest.mark.feature("uploads")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.support.client_home import Home
+from tests.clients.client_home import Home
 from tests.support.curl import curl
 from tests.support.python_clients import FOLDER, PYTHON, install_clients
 

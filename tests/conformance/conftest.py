@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.agents import Agent, create_agent
-from tests.support.conformance_places import OPTIONS, PLACES
+from tests.conformance.conformance_places import OPTIONS, PLACES
 from tests.support.server import ServerProcess, running_server
 
 _names = itertools.count()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conformance.agents import EVERYONE, Agent, Response, Rule
-from tests.support.conformance_places import EXISTING, PLACES
+from tests.conformance.conformance_places import EXISTING, PLACES
 from tests.support.rdf import JSON_LD, N_TRIPLES, TURTLE
 
 READS = ("GET", "HEAD")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.agents import WRITTEN, Agent, Response
-from tests.support.conformance_places import PLACES
+from tests.conformance.conformance_places import PLACES
 from tests.support.rdf import TURTLE
 
 ORIGIN = "https://tester"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conformance.agents import LDP, SOLID, SPARQL_UPDATE, Agent, Response
-from tests.support.conformance_places import PLACES
+from tests.conformance.conformance_places import PLACES
 from tests.support.rdf import JSON_LD, TURTLE
 
 ORIGIN = {"Origin": "https://app.example"}

@@ -18,7 +18,7 @@ from tests.conformance.agents import (
     Rule,
     create_agent,
 )
-from tests.support.conformance_places import EXISTING, PLACES
+from tests.conformance.conformance_places import EXISTING, PLACES
 from tests.support.rdf import JSON_LD, TURTLE
 from tests.support.server import ServerProcess, server_fixture
 

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from tests.conformance.agents import EVERYONE, Agent, Rule, create_agent
-from tests.support.conformance_places import EXISTING, PLACES
+from tests.conformance.conformance_places import EXISTING, PLACES
 from tests.support.live_sockets import PROTOCOL, LiveSocket, socket_to
 from tests.support.server import ServerProcess, server_fixture
 

@@ -18,7 +18,7 @@ from tests.conformance.agents import (
     Response,
     create_agent,
 )
-from tests.support.conformance_places import EXISTING, PLACES
+from tests.conformance.conformance_places import EXISTING, PLACES
 from tests.support.features import QUERIES
 from tests.support.processes import REPOSITORY
 from tests.support.rdf import JSON_LD, TURTLE

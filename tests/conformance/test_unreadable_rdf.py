@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.agents import LDP, N3_PATCH, SPARQL_UPDATE, Agent, create_agent
+from tests.conformance.conformance_places import OPTIONS
 from tests.conformance.rdf_samples import PATCHES
-from tests.support.conformance_places import OPTIONS
 from tests.support.rdf import FORMATS, JSON_LD, N_QUADS, N_TRIPLES, RDF_XML, TRIG, TURTLE
 from tests.support.server import ServerProcess, running_server
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.rdf_process import RdfProcess
+from tests.properties.rdf_process import RdfProcess
 
 EX = "http://e.example/"
 TERMS = ("p", "q", "r", "T", "e:x", f"{EX}y", "g", "")

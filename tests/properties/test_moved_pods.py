@@ -26,8 +26,8 @@ from podstead.storage.open_body import whole_body
 from podstead.storage.records import Metadata, ResourceKind
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts
+from tests.properties.wac_oracle import Oracle
 from tests.support.importing import Resources, imported
-from tests.support.wac_oracle import Oracle
 
 OLD: Final = "http://localhost:3000"
 NEW: Final = "https://pods.example"

@@ -25,15 +25,15 @@ from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
-from tests.support.application import BASE, running, with_two_pods
-from tests.support.asgi import Answer, Client
-from tests.support.patch_model import (
+from tests.properties.patch_model import (
     Formulas,
     RdflibTriple,
     block,
     patched_by_n3,
     patched_by_update,
 )
+from tests.support.application import BASE, running, with_two_pods
+from tests.support.asgi import Answer, Client
 from tests.support.rdf import JSON_LD, TURTLE, Triples, said
 
 EX = rdflib.Namespace("http://example.org/")

@@ -31,7 +31,7 @@ from podstead.rdf.patching import (
     blank_nodes_in,
     variables_in,
 )
-from tests.support.patch_model import patched_by_n3, read_n3_patch
+from tests.properties.patch_model import patched_by_n3, read_n3_patch
 from tests.support.rdf_oracle import BASE, assert_same, read
 
 pytestmark = pytest.mark.usefixtures("literals_as_written")

@@ -1,6 +1,6 @@
 """Laws of editing access rules, over arbitrary ACL documents.
 
-The oracle is ``tests/support/wac_oracle.py``, which reads the documents before and after an edit
+The oracle is ``tests/properties/wac_oracle.py``, which reads the documents before and after an edit
 with another RDF library and grants what the specification says.
 """
 
@@ -29,7 +29,7 @@ from podstead.wac.sharing.rules import (
     group,
     read_rules,
 )
-from tests.support.acl_documents import (
+from tests.properties.acl_documents import (
     ACL_URL,
     CONTAINER,
     GROUPS,
@@ -40,7 +40,7 @@ from tests.support.acl_documents import (
     requesters,
     turtle,
 )
-from tests.support.wac_oracle import Oracle
+from tests.properties.wac_oracle import Oracle
 from tests.support.wac_world import BOB, CAROL, graph_of
 
 IN_NO_GROUP = "https://nobody.example/#x"

@@ -1,6 +1,6 @@
 """Laws of access decisions over arbitrary ACL documents, and agreement with the specification.
 
-The oracle is ``tests/support/wac_oracle.py``, which reads the same text with another RDF library.
+The oracle is ``wac_oracle.py``, which reads the same text with another RDF library.
 Whatever a document grants follows from the authorizations that match, the origins that they name
 and the modes that contain each other, so that two authorizations are enough for every rule to meet
 every other: all such pairs are compared. Longer documents, with statements that are not valid or
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from podstead.wac.acl import read_acl
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import Mode, Modes
-from tests.support.acl_documents import (
+from tests.properties.acl_documents import (
     ACL_URL,
     CONTAINER,
     GROUPS,
@@ -31,7 +31,7 @@ from tests.support.acl_documents import (
     requesters,
     turtle,
 )
-from tests.support.wac_oracle import Oracle
+from tests.properties.wac_oracle import Oracle
 from tests.support.wac_world import BOB, CAROL, PREFIXES, World, graph_of, identity, path
 
 

@@ -25,12 +25,12 @@ from urllib.parse import urlsplit
 import pytest
 import zstandard
 
+from tests.serving.recorded_writers import LARGE_BYTES, RecordedWriter, writing
 from tests.support import tus
 from tests.support.client import Client, Pod, create_pod
 from tests.support.features import GIT_OPTIONS
 from tests.support.git import Git, url_of
 from tests.support.processes import clean_environment, start_process
-from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
 from tests.support.server import (
     DEADLINE_S,
     ServerProcess,

@@ -23,10 +23,10 @@ from podstead.app.operator.checking.findings import Code, FindingCode
 from podstead.cli.output import bytes_text
 from podstead.features.git.data_root import RepositoryCode
 from podstead.storage.keys import KeyFiles
+from tests.serving.recorded_writers import LARGE_BYTES, RecordedWriter, writing
 from tests.support.client import Client, Pod, create_pod
 from tests.support.features import GIT_OPTIONS
 from tests.support.git import Git, url_of
-from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
 from tests.support.server import ServerProcess, run_command, running_server, server_fixture
 
 pytestmark = pytest.mark.embedded

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.serving.recorded_writers import LARGE_BYTES, RecordedWriter, writing
 from tests.support.client import Client, Pod, create_pod
 from tests.support.features import GIT_OPTIONS, NO_HISTORY_OPTIONS
 from tests.support.git import Git, url_of
 from tests.support.git_requests import noise
-from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
 from tests.support.server import ServerProcess, run_command, running_server
 from tests.support.waiting import wait_until
 

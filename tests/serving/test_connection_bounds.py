@@ -202,7 +202,7 @@ def flood(
     """While so many connections from one address say nothing."""
     arguments = [str(server.port), address, str(count), str(reopened)]
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.support.flood", *arguments],
+        [sys.executable, "-m", "tests.serving.flood", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=REPOSITORY,

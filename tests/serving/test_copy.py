@@ -19,13 +19,13 @@ import pytest
 from obstore.store import S3Store
 
 from podstead.storage.blobs.s3_location import parse_s3_location
+from tests.serving.recorded_writers import LARGE_BYTES
 from tests.support.client import Client, Pod, create_pod
 from tests.support.commands import invoke
 from tests.support.features import GIT_OPTIONS
 from tests.support.git import Git, url_of
 from tests.support.postgresql import new_database
 from tests.support.processes import clean_environment, start_process
-from tests.support.recorded_writers import LARGE_BYTES
 from tests.support.seaweedfs import bodies_of
 from tests.support.server import (
     DEADLINE_S,

@@ -25,7 +25,7 @@ from tests.support.processes import (
 from tests.support.server import DEADLINE_S
 from tests.support.waiting import wait_until
 
-MODULE = "tests.support.process_facts"
+MODULE = "tests.serving.process_facts"
 FACTS = (sys.executable, "-m", MODULE)
 SETTINGS = {"PODSTEAD_PORT": "4000", "TZ": "XXX-10:00", "TMPDIR": "/var/tmp"}
 

@@ -18,9 +18,9 @@ import pytest
 
 from podstead.app.operator.backup_series import BackupSeries, SeriesResult, keep_backing_up
 from podstead.config import Settings, read_settings
+from tests.serving.recorded_writers import LARGE_BYTES, RecordedWriter, writing
 from tests.support.client import Client, Pod, create_pod
 from tests.support.postgresql import new_database
-from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
 from tests.support.seaweedfs import bodies_of
 from tests.support.server import ServerProcess, run_command, running_server
 

@@ -1,7 +1,7 @@
 """The data roots and databases of every released schema are opened, read and written by this
 version.
 
-The oracle is what the server of that version answered (``tests/support/released_roots.py``).
+The oracle is what the server of that version answered (``tests/serving/released_roots.py``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from rdflib import Graph, URIRef
 from rdflib.namespace import Namespace
 
 from podstead.storage.migrations import read_migrations
-from tests.support.postgresql import new_database
-from tests.support.released_roots import (
+from tests.serving.released_roots import (
     ACCOUNT,
     BASE_URL,
     FOLDER,
@@ -30,6 +29,7 @@ from tests.support.released_roots import (
     send,
     unpack,
 )
+from tests.support.postgresql import new_database
 from tests.support.server import ServerProcess, run_command
 
 pytestmark = pytest.mark.embedded
@@ -44,7 +44,7 @@ ARCHIVES = sorted(path.name.partition(".")[0] for path in FOLDER.iterdir())
 
 @pytest.mark.parametrize("engine", NEWEST)
 def test_there_is_a_root_of_each_earlier_schema(engine: str) -> None:
-    """Before a migration is added, ``python -m tests.support.released_roots`` writes the root of
+    """Before a migration is added, ``python -m tests.serving.released_roots`` writes the root of
     the schema so far."""
     assert {f"{engine}-{number:04}" for number in range(1, NEWEST[engine])} <= set(ARCHIVES)
 

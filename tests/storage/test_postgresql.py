@@ -31,9 +31,9 @@ from tests.storage.engine_suite.listening import ListeningSuite
 from tests.storage.engine_suite.parallel import ParallelSuite
 from tests.storage.engine_suite.staging import StagingSuite
 from tests.storage.engine_suite.transactions import TransactionSuite
+from tests.storage.pooler import running_pooler
 from tests.support.body_stores import FilesInRoot, KeptBodies, ObjectsInBucket
 from tests.support.certificates import holder
-from tests.support.pooler import running_pooler
 from tests.support.postgresql import empty_database, new_database
 from tests.support.server import run_command
 

@@ -19,9 +19,9 @@ from podstead.storage.postgresql.connecting import ConnectionPool, connect
 from podstead.storage.records import Committed, EntryId, PutEntry, Version, Write
 from podstead.storage.root import prepare_folders
 from tests.storage.engine_suite.engine import commit, content_of, plant, put, write
+from tests.storage.pooler import running_pooler
 from tests.support.certificates import holder, rsa_key
 from tests.support.database_proxy import running_database_proxy
-from tests.support.pooler import running_pooler
 from tests.support.postgresql import empty_database
 
 SHORT_S = 0.2

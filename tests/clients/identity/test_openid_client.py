@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.client_home import StartClient
+from tests.clients.client_home import StartClient
 from tests.support.client_process import ClientFailed, ClientProcess
 from tests.support.people import Person, answered
 

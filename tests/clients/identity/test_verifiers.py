@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.client_home import StartClient
+from tests.clients.client_home import StartClient
 from tests.support.client_process import ClientFailed, ClientProcess
 from tests.support.people import Account, Person, create_account
 from tests.support.server import ServerProcess, run_command, running_server

@@ -16,7 +16,8 @@ import pytest
 import rdflib
 from rdflib import DCTERMS, URIRef
 
-from tests.support.client_home import StartClient
+from tests.clients.client_home import StartClient
+from tests.clients.moving.reading_clients import LIBRARIES, SCENARIO, assert_read
 from tests.support.client_process import Agent, ClientProcess
 from tests.support.community_server import (
     PASSWORD,
@@ -27,7 +28,6 @@ from tests.support.community_server import (
 from tests.support.engine import stored_entries
 from tests.support.oauth import basic
 from tests.support.python_clients import FOLDER, PYTHON, install_clients
-from tests.support.reading_clients import LIBRARIES, SCENARIO, assert_read
 from tests.support.recorded_pod import (
     Asking,
     Recorded,

@@ -12,15 +12,15 @@ from urllib.parse import unquote
 import pytest
 
 from podstead.core.media_types import JSON_LD
-from tests.support import rdf_oracle
-from tests.support.client_home import StartClient
-from tests.support.client_process import Agent, ClientProcess
-from tests.support.javascript_server import (
+from tests.clients.client_home import StartClient
+from tests.clients.moving.javascript_server import (
     PASSWORD,
     JavaScriptServer,
     running_javascript_server,
 )
-from tests.support.reading_clients import LIBRARIES, SCENARIO, assert_read
+from tests.clients.moving.reading_clients import LIBRARIES, SCENARIO, assert_read
+from tests.support import rdf_oracle
+from tests.support.client_process import Agent, ClientProcess
 from tests.support.recorded_pod import (
     TURTLE,
     Asking,

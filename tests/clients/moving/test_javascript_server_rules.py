@@ -15,7 +15,7 @@ from rdflib.compare import isomorphic
 
 from podstead.core.errors import RequestRefused
 from podstead.features.importers.javascript_documents import rules_there
-from tests.support.javascript_server import PASSWORD, running_javascript_server
+from tests.clients.moving.javascript_server import PASSWORD, running_javascript_server
 from tests.support.recorded_pod import wac_modes
 from tests.support.server import ServerProcess, request_to, run_command, running_server
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 import rdflib
 
-from tests.support.client_home import StartClient
+from tests.clients.client_home import StartClient
+from tests.clients.moving.reading_clients import LIBRARIES, SCENARIO, assert_read
 from tests.support.client_process import Agent, ClientProcess
-from tests.support.reading_clients import LIBRARIES, SCENARIO, assert_read
 from tests.support.recorded_pod import TURTLE, Asking, Recorded, assert_same, members, wac_modes
 from tests.support.server import Answer, ServerProcess, request_to, run_command, running_server
 

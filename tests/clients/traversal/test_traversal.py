@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.client_home import Home, StartClient
+from tests.clients.client_home import Home, StartClient
 from tests.support.client_process import Agent, ClientProcess
 from tests.support.node import TRAVERSAL, install_packages
 

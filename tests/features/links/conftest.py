@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.features.links.sharing_links import FOLDER, Owner
 from tests.support.application import Server, Start
 from tests.support.clock import FakeClock
 from tests.support.pod_pages import sign_in_by_token
-from tests.support.sharing_links import FOLDER, Owner
 
 
 @pytest.fixture

@@ -9,12 +9,19 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from podstead.config import Settings
+from tests.features.links.sharing_links import (
+    FOLDER,
+    MANAGE,
+    SHARE,
+    Owner,
+    csrf_token_of_form,
+    visit,
+)
 from tests.support.application import Server, Start, acl_turtle
 from tests.support.asgi import Client
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
 from tests.support.pod_pages import csrf_token_of, sign_in_by_token
-from tests.support.sharing_links import FOLDER, MANAGE, SHARE, Owner, csrf_token_of_form, visit
 
 DAY_S = 24 * 3600
 

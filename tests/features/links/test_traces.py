@@ -11,11 +11,11 @@ from podstead.app.operator.administration import rename_pod
 from podstead.config import Settings
 from podstead.storage.layout import RootLayout
 from podstead.storage.sqlite import SqliteFacts
+from tests.features.links.sharing_links import FOLDER, Owner, visit
 from tests.support.application import Server
 from tests.support.asgi_sockets import connected
 from tests.support.browser import Browser
 from tests.support.notification_sockets import heard, watching
-from tests.support.sharing_links import FOLDER, Owner, visit
 
 
 @pytest.mark.feature("legacy_notifications")

@@ -13,10 +13,10 @@ from podstead.app.services import Services
 from podstead.config import Settings
 from podstead.features.search import indexer, worker
 from podstead.features.search.indexer import Indexer
+from tests.features.search.searched import Searched
 from tests.support.application import running, with_two_pods
 from tests.support.clock import FakeClock
 from tests.support.postgresql import new_database
-from tests.support.searched import Searched
 
 
 @pytest.fixture(params=["embedded", "postgresql"])

@@ -29,7 +29,7 @@ from podstead.features.search.extraction import Extracted, NoText, Text, extract
 from podstead.features.search.extractor import MAX_BYTES_WITHOUT_PROCESS, Extractor
 from podstead.storage.records import Metadata, ResourceKind, Version
 from tests.features.search.plain_search import matches
-from tests.support.searched import Searched
+from tests.features.search.searched import Searched
 
 SAMPLES = Path(__file__).parent / "samples"
 SAMPLE_NAMES = sorted(file.name for file in SAMPLES.iterdir())

@@ -9,11 +9,11 @@ import pytest
 
 from podstead.config import Settings
 from podstead.features.search import finding
+from tests.features.search.searched import Searched
 from tests.support.application import BASE
 from tests.support.clock import FakeClock
 from tests.support.commands import invoke
 from tests.support.pod_pages import sign_in_by_token
-from tests.support.searched import Searched
 
 BOB_READS = f"acl:agent <{BASE}/bob/#me>"
 EVERYONE = "acl:agentClass foaf:Agent"

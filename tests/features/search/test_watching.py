@@ -9,10 +9,10 @@ import pytest
 
 from podstead.notifications import answers
 from podstead.notifications.answers import WatchedQuery
+from tests.features.search.searched import Searched
 from tests.support.application import BASE
 from tests.support.asgi_sockets import Closed
 from tests.support.notification_channels import subscribe
-from tests.support.searched import Searched
 from tests.support.watched_queries import (
     DEADLINE_S,
     SOCKETS,

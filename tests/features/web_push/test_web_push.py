@@ -25,11 +25,7 @@ from podstead.features.web_push.encryption import encrypted
 from podstead.features.web_push.worker import TESTS_PER_HOUR, WebPushInWorker
 from podstead.storage.record_store import RecordKind
 from podstead.web.pages.notifier import SHARED, PersonNotice
-from tests.support.application import BASE, Server, Start
-from tests.support.browser import Browser
-from tests.support.clock import FakeClock
-from tests.support.pod_pages import csrf_token_of, sign_in_by_token, sign_in_to_account
-from tests.support.push import (
+from tests.features.web_push.push import (
     InvalidSignature,
     Subscription,
     decode,
@@ -37,6 +33,10 @@ from tests.support.push import (
     private_key,
     vapid_claims,
 )
+from tests.support.application import BASE, Server, Start
+from tests.support.browser import Browser
+from tests.support.clock import FakeClock
+from tests.support.pod_pages import csrf_token_of, sign_in_by_token, sign_in_to_account
 from tests.support.webhook_receiver import Delivered, Receiver, running_receiver
 
 ALICE, BOB = f"{BASE}/alice/#me", f"{BASE}/bob/#me"

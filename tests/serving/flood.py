@@ -1,6 +1,6 @@
 """A client that opens many connections from one address, says nothing, and holds them open.
 
-    python -m tests.support.flood <port> <address> <count> <reopened>
+    python -m tests.serving.flood <port> <address> <count> <reopened>
 
 It says "open" once it has tried ``count`` connections. Then it opens a new one for each that the
 server ends, up to ``reopened`` of them, until its standard input ends.

@@ -5,7 +5,7 @@ the root and with ``answers.json``, which has what the server of that version an
 PostgreSQL, it also has the database as SQL, in ``dump.sql``. Before a migration is added, the root
 of the schema so far is written by the code that is about to be changed:
 
-    python -m tests.support.released_roots [--postgresql]
+    python -m tests.serving.released_roots [--postgresql]
 
 ``--source`` names the folder ``src`` of an earlier version instead.
 """
