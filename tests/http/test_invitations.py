@@ -235,6 +235,22 @@ async def test_a_wrong_code_is_reported_at_its_field(provider: Host) -> None:
     assert re.search(r'autofocus[^>]*aria-invalid="true"', page.text)
 
 
+async def test_pages_elsewhere_cannot_use_up_the_guesses(provider: Host) -> None:
+    code = await provider.invite()
+    browser = Browser(provider.application)
+    for _ in range(WRONG_INVITATIONS_PER_HOUR):
+        # As an <img> asks.
+        page = await browser.get("/idp/register?invitation=wrong", Sec_Fetch_Dest="image")
+        assert page.status == 200
+    typed = {"username": "carol", "password": PASSWORD, "confirmPassword": PASSWORD}
+    page = await browser.get("/idp/register")
+    # One wrong code that is sent counts once.
+    for _ in range(WRONG_INVITATIONS_PER_HOUR - 1):
+        page = await browser.send(page, "/idp/register", invitation="wrong", **typed)
+    page = await browser.send(page, "/idp/register", invitation=code, **typed)
+    assert (page.status, page.path) == (200, "/.pages/welcome")
+
+
 async def test_the_log_says_who_used_which_invitation(
     provider: Host, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 import pytest
 
+from podstead.core.identifiers import ResourcePath
+from podstead.features.previews.worker import Previews
+from podstead.storage.records import Metadata
 from tests.support.application import Server
 from tests.support.browser import Browser
 from tests.support.pod_pages import sign_in_by_token
@@ -49,3 +53,17 @@ async def test_a_month_leads_to_it_and_to_those_before(server: Server, alice: Br
     assert await shown(alice, f"?month={month}") == ["/alice/private/a.png"]
     assert await shown(alice, "?month=2099-12") == ["/alice/private/a.png"]
     assert await shown(alice, "?month=1999-12") == []
+
+
+async def test_photos_may_be_older_than_computers_count(
+    server: Server, alice: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def taken(_: Previews, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
+        return {each.path: -52_704_000_000 for each in pictures}  # 1 May 1968
+
+    monkeypatch.setattr(Previews, "taken", taken)
+    await put(server.alice, "/alice/private/a.png", "picture", PNG)
+    page = await alice.get(PHOTOS)
+    assert page.status == 200
+    assert "May 1968" in page.text
+    assert await shown(alice, "?month=1968-05") == ["/alice/private/a.png"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
 from typing import Final
 from urllib.parse import urlencode
 
 from podstead.app.services import Services
-from podstead.core.date_times import day_of, read_day
+from podstead.core.date_times import day_of
 from podstead.core.identifiers import ResourcePath
 from podstead.features import WorkerFeature
 from podstead.resources.entity_tags import last_modified_ms
@@ -148,7 +149,8 @@ def _years(
 
 
 def _first_ms(month: str) -> int:
-    return read_day(f"{month}-01")
+    # Photos may have been taken before 1970.
+    return int(datetime.fromisoformat(f"{month}-01").replace(tzinfo=UTC).timestamp()) * 1000
 
 
 def _address(pod: ChosenPod, **query: str) -> str:

@@ -25,7 +25,7 @@ from podstead.idp.records import Account, EmailTaken, UnusableEmail
 from podstead.idp.token_issuing import AUTHORIZATION_PATH
 from podstead.pods import names
 from podstead.storage.invitations import UnusableInvitation
-from podstead.web.browsers import json_response, see_other
+from podstead.web.browsers import is_navigation, json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, PasswordsDiffer, only, read_query, read_submission
@@ -107,7 +107,10 @@ class RegistrationPages:
         query = read_query(page.request)
         pending = await self._pending(page, only(query, "uid"))
         invitation = (only(query, "invitation") or "")[:MAX_CODE_CHARACTERS]
-        return await self._form(page, pending, FormSubmission({}), invitation=invitation)
+        # Programs, and pages elsewhere that name this address as a picture, try no codes.
+        code = invitation if is_navigation(page.request) else ""
+        note = await self.site.registration.note(code, page.request.client_address)
+        return await self._form(page, pending, FormSubmission({}), invitation=invitation, note=note)
 
     @route(REGISTRATION_PATH, "POST", rule=Rule.OURS_OR_NO_COOKIE)
     async def post(self, page: PageRequest) -> Response:
@@ -127,8 +130,11 @@ class RegistrationPages:
                 raise
             field = next(name for kind, name in _FIELDS.items() if isinstance(error, kind))
             status, _ = status_of(error)
+            # A refused code has been counted, and is not tried again to show the form.
+            code = "" if field == "invitation" else sent.text("invitation")[:MAX_CODE_CHARACTERS]
+            note = await self.site.registration.note(code, page.request.client_address)
             return await self._form(
-                page, pending, sent, errors={field: refusal_text(error)}, status=status
+                page, pending, sent, errors={field: refusal_text(error)}, status=status, note=note
             )
         if self.part is not None:
             self.part.created(sent, created.account)
@@ -212,6 +218,7 @@ class RegistrationPages:
         errors: Mapping[str, str] = MappingProxyType({}),
         status: int = 200,
         invitation: str = "",
+        note: str = "",
     ) -> Response:
         targets = [] if pending is None else [pending.interaction.request.redirect_uri]
         facts: Mapping[str, Any] = {}
@@ -236,7 +243,7 @@ class RegistrationPages:
             part=self.part,
             by_invitation=self.site.registration.by_invitation,
             invitation=code,
-            note=await self.site.registration.note(code, page.request.client_address),
+            note=note,
             max_code_characters=MAX_CODE_CHARACTERS,
             operator=self.site.registration.about,
             terms_accepted=sent.ticked("acceptTerms"),
