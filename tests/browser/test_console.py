@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +17,13 @@ from tests.support.browser_people import (
     PHONE_WIDTH,
     SCHEMES,
     Window,
+    become_the_first_operator,
+    printed_link,
     sign_in,
     violations,
 )
 from tests.support.client import Client
-from tests.support.people import PASSWORD, Account, create_account
+from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess, running_server
 
 PICTURES = os.environ.get("PODSTEAD_PICTURES")
@@ -52,23 +53,6 @@ def operated(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Ite
             page.goto(link)
             become_the_first_operator(page)
         yield Operated(server, link, create_account(server))
-
-
-def printed_link(server: ServerProcess) -> str:
-    """The one-time link that the first start prints."""
-    line = server.wait_for_line("  http")
-    found = re.search(r"http://\S+/\.pages/link/[0-9a-f]{64}", line)
-    assert found is not None
-    return found[0]
-
-
-def become_the_first_operator(page: Page) -> None:
-    """Create the account that the page behind the link of the first start asks for."""
-    page.get_by_label("Name of your pod").fill("olga")
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("Repeat the password").fill(PASSWORD)
-    page.get_by_role("button", name="Create the account").click()
-    expect(page.get_by_role("heading", name="Accounts and pods")).to_be_visible()
 
 
 @pytest.fixture

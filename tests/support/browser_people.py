@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.support.oauth import authorization_parameters
 from tests.support.people import PASSWORD, Account
@@ -131,6 +131,23 @@ def sign_in(page: Page, provider: ServerProcess, person: Account) -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
     show_account(page)
+
+
+def printed_link(server: ServerProcess) -> str:
+    """The one-time link that the first start prints."""
+    line = server.wait_for_line("  http")
+    found = re.search(r"http://\S+/\.pages/link/[0-9a-f]{64}", line)
+    assert found is not None
+    return found[0]
+
+
+def become_the_first_operator(page: Page) -> None:
+    """Create the account that the page behind the link of the first start asks for."""
+    page.get_by_label("Name of your pod").fill("olga")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Repeat the password").fill(PASSWORD)
+    page.get_by_role("button", name="Create the account").click()
+    expect(page.get_by_role("heading", name="Accounts and pods")).to_be_visible()
 
 
 def show_account(page: Page) -> None:

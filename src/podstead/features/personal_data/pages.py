@@ -46,6 +46,7 @@ from podstead.features.personal_data.kinds import (
     Form,
     KindOfEntry,
 )
+from podstead.features.personal_data.months import MonthDay, weeks_of
 from podstead.resources.sharing.documents import AgentDocuments, ReadDocument
 from podstead.storage.records import Metadata
 from podstead.wac.modes import Mode
@@ -55,7 +56,7 @@ from podstead.web.files.editing import Mistyped, mail_address, telephone_number,
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import PREFIX, files_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.formats import date_text, month_text, name_sort_key
+from podstead.web.pages.formats import date_text, day_text, month_text, name_sort_key
 from podstead.web.pages.kinds import Kind as ContentKind
 from podstead.web.pages.links import Address, Links
 from podstead.web.pages.rendering import NavigationRow, refusal_text
@@ -73,6 +74,8 @@ _MAX_LINE_CHARACTERS: Final = 2_000
 _KEY_BYTES: Final = 8
 _MONTHS_A_YEAR: Final = 12
 _EPOCH: Final = date(1970, 1, 1)
+_MONDAY: Final = 4
+"""The first Monday after the epoch, in days."""
 
 add_notices(
     Tone.DONE,
@@ -121,7 +124,7 @@ TEXTS: Final[Mapping[str, KindTexts]] = {
         N_("Edit note"),
         N_("Delete this note?"),
         N_("No notes yet"),
-        "file",
+        "note",
     ),
     "bookmarks": KindTexts(
         N_("Bookmarks"),
@@ -237,6 +240,7 @@ class CollectionPages:
             shown.sort(key=lambda each: key(each.entry.title))
             rows = [self._row(each) for each in shown[:MAX_ROWS]]
             groups, number = [EntryGroup("", rows)] if rows else [], len(shown)
+        weeks = self._weeks(shown, month, today) if kind is CALENDAR and not typed else ()
         before, after = _months_beside(month or today[:7])
         return self.site.page(
             page,
@@ -256,6 +260,9 @@ class CollectionPages:
             hidden=max(0, number - sum(len(each.rows) for each in groups)),
             found=found,
             month=_month_text(month) if kind is CALENDAR else "",
+            weeks=weeks,
+            weekdays=[day_text((_MONDAY + each) * DAY_MS, "EEE") for each in range(7)],
+            this_month=collection_url(kind, month=today[:7]),
             agenda=collection_url(kind),
             before=collection_url(kind, month=before),
             after=collection_url(kind, month=after),
@@ -277,6 +284,22 @@ class CollectionPages:
             _times(entry),
         )
 
+    def _weeks(
+        self, places: Iterable[PlacedEntry], month: str, today: str
+    ) -> Sequence[Sequence[MonthDay[EntryRow]]]:
+        """The grid of a month; nothing for what is none."""
+        if _month(month) is None:
+            return ()
+        dated = [
+            (start.day, _last_day(each.entry, start), self._row(each), start.time)
+            for each in places
+            if (start := each.entry.moment("start")) is not None
+        ]
+        dated.sort(key=lambda each: (each[0], each[3]))
+        with suppress(ValueError, OverflowError):  # a month at the end of all years
+            return weeks_of(month, (each[:3] for each in dated), today=today)
+        return ()
+
     def _days(
         self, places: Iterable[PlacedEntry], period: tuple[str, str] | None
     ) -> tuple[list[EntryGroup], int]:
@@ -284,11 +307,11 @@ class CollectionPages:
         dated: list[tuple[str, str, EntryRow]] = []
         undated: list[EntryRow] = []
         for each in places:
-            row, start, end = self._row(each), each.entry.moment("start"), each.entry.moment("end")
+            row, start = self._row(each), each.entry.moment("start")
             if start is None:
                 undated.append(row)
                 continue
-            last = start.day if end is None else max(end.day, start.day)
+            last = _last_day(each.entry, start)
             if period is None or (last >= period[0] and (not period[1] or start.day < period[1])):
                 dated.append((start.day, start.time, row))
         dated.sort(key=lambda each: each[:2])
@@ -531,6 +554,11 @@ def _times(entry: PersonalEntry) -> str:
     return (
         f"{_clock(start)} \N{EN DASH} {_clock(end)}" if end is not None and ends else _clock(start)
     )
+
+
+def _last_day(entry: PersonalEntry, start: Moment) -> str:
+    end = entry.moment("end")
+    return start.day if end is None else max(end.day, start.day)
 
 
 def _day_text(day: str) -> str:
