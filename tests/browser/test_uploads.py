@@ -149,6 +149,48 @@ def test_the_page_of_a_folder_shows_what_arrives(page: Page, pod: Pod, tmp_path:
 
 @pytest.mark.feature("uploads")
 @AT_BOTH_WIDTHS
+def test_the_panel_of_an_upload_moves_and_hides_nothing(
+    page: Page, pod: Pod, owner: Client
+) -> None:
+    for number in range(12):
+        owner.put(f"{pod.root}private/{number}.txt", "old", "text/plain")
+    open_upload(page, pod)
+    page.get_by_role("link", name="Back to the folder").click()
+    page.wait_for_url(f"**/.pages/files{pod.root}private/")
+    page.locator(".upload-buttons:not([hidden])").wait_for(state="attached")
+    expect(page.get_by_role("link", name="11.txt")).to_be_visible()
+    page.evaluate(
+        """() => {
+            window.moved = [];
+            const panel = () => document.querySelector(".upload-panel");
+            const moved = ({node}) => !panel()?.contains(node);
+            new PerformanceObserver(list => window.moved.push(
+                ...list.getEntries().flatMap(({sources}) => sources.filter(moved)).map(
+                    ({node, previousRect, currentRect}) =>
+                    `${node.outerHTML ?? node.data} ${previousRect.y} ${currentRect.y}`)
+            )).observe({type: "layout-shift"});
+        }"""
+    )
+    # Names that sort behind the others: what is added to the list is not what moves it.
+    page.locator(CHOOSE).set_input_files(
+        [file(f"z{number}.bin", os.urandom(200_000)) for number in range(3)]
+    )
+    panel = page.locator(".upload-panel")
+    expect(panel).to_be_visible()
+    news(page, "The upload is finished. Files: 3")
+    expect(page.get_by_role("link", name="z2.bin")).to_be_visible(timeout=DEADLINE_MS)
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.evaluate("window.moved") == []
+    above = panel.bounding_box()
+    button = page.locator(".add summary").bounding_box()  # on phones at the lower edge
+    assert above is not None
+    assert button is not None
+    ends = [each["y"] + each["height"] for each in (above, button)]
+    assert ends[0] <= button["y"] or ends[1] <= above["y"]
+
+
+@pytest.mark.feature("uploads")
+@AT_BOTH_WIDTHS
 def test_a_folder_is_dropped_with_everything_in_it(
     page: Page, pod: Pod, owner: Client, tmp_path: Path
 ) -> None:

@@ -14,9 +14,11 @@ function load(place) {
   const styles = document.createElement("link");
   styles.rel = "stylesheet";
   styles.href = place.dataset.styles ?? "";
+  // Without its styles, the panel would stand in the page for a moment and move the list.
+  const styled = new Promise((done) => (styles.onload = styles.onerror = done));
   document.head.append(styles);
   const loaded = /** @type {Promise<typeof import("./upload-queue.js")>} */ (import(address));
-  queue = loaded.then(({ Uploads }) => {
+  queue = Promise.all([loaded, styled]).then(([{ Uploads }]) => {
     const uploads = new Uploads(place);
     uploads.listen();
     return uploads;
