@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import wave
 from collections.abc import Iterator
 from typing import Literal
 
@@ -224,6 +225,31 @@ def test_quick_look_shows_one_document_after_the_other(
     expect(look.locator("pre")).to_have_text("c.txt")
     look.get_by_role("link", name="Details").click()
     files.wait_for_url(f"**/.pages/files{pod.root}files/c.txt")
+
+
+@AT_BOTH_WIDTHS
+def test_a_sound_plays_in_quick_look_by_parts(files: Page, pod: Pod, owner: Client) -> None:
+    sound = io.BytesIO()
+    with wave.open(sound, "wb") as written:
+        written.setnchannels(1)
+        written.setsampwidth(2)
+        written.setframerate(44_100)
+        written.writeframes(b"\0\0" * 44_100 * 60)
+    assert owner.put(f"{pod.root}files/d.wav", sound.getvalue(), "audio/wav").status == 201
+    files.reload()
+    row(files, "c.txt").get_by_role("link").focus()
+    files.keyboard.press("Space")
+    look = files.get_by_role("dialog")
+    expect(look.locator("pre")).to_have_text("c.txt")
+    with files.expect_response(lambda each: "/d.wav" in each.url and each.status == 206) as part:
+        files.keyboard.press("ArrowRight")
+    assert part.value.request.headers["range"].startswith("bytes=")
+    player = look.locator("audio")
+    expect(player).to_have_js_property("duration", 60)
+    player.evaluate("async player => { player.muted = true; await player.play(); }")
+    wait_until(lambda: player.evaluate("player => player.currentTime") > 0.2, "it plays")
+    player.evaluate("player => { player.currentTime = 50; }")  # which has not been loaded
+    wait_until(lambda: player.evaluate("player => player.currentTime") > 50.2, "it goes on there")
 
 
 @IN_EVERY_WINDOW
