@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -23,6 +24,7 @@ from podstead.features.web_push.devices import (
 )
 from podstead.features.web_push.encryption import encrypted
 from podstead.features.web_push.worker import TESTS_PER_HOUR, WebPushInWorker
+from podstead.outbound import requests
 from podstead.storage.record_store import RecordKind
 from podstead.web.pages.notifier import SHARED, PersonNotice
 from tests.features.web_push.push import (
@@ -260,10 +262,7 @@ async def test_what_the_service_does_not_take_is_sent_again_later(
     again = await receiver.next()
     assert again.headers["topic"] == first.headers["topic"]
 
-    async def is_paused() -> bool:
-        return bool((await devices_of(services))[0].value.paused_until_ms)
-
-    await until(is_paused)
+    await until_paused(services)
     await tell(services, "second.txt")
     clock.advance(590)
     assert await until_postponed(services) == 2
@@ -278,6 +277,16 @@ async def devices_of(services: Services) -> Any:  # noqa: ANN401 - records
     return await DEVICES.page(services.store, now_ms=services.clock.now_ms())
 
 
+async def until_paused(services: Services) -> None:
+    """Wait until nothing is sent to the only browser for some time."""
+
+    async def is_paused() -> bool:
+        [device] = await devices_of(services)
+        return bool(device.value.paused_until_ms > services.clock.now_ms())
+
+    await until(is_paused)
+
+
 async def until_postponed(services: Services) -> int:
     """Wait until no message is due; how many wait."""
     store, now_ms = services.store, services.clock.now_ms()
@@ -288,6 +297,51 @@ async def until_postponed(services: Services) -> int:
 
     await until(is_later)
     return len(await PUSHES.page(store, now_ms=now_ms))
+
+
+async def test_a_service_that_fails_is_left_alone_with_all_messages_to_the_browser(
+    services: Services, alice: Browser, receiver: Receiver, clock: FakeClock
+) -> None:
+    receiver.answers = [503]
+    subscription = await subscribe(alice, receiver)
+    await tell(services)
+    await receiver.next()
+    await until_paused(services)
+    await tell(services, "second.txt")
+    assert await until_postponed(services) == 2
+    assert receiver.is_quiet
+    clock.advance(31)
+    texts = {said(subscription, await receiver.next())["text"] for _ in range(2)}
+    assert len(texts) == 2
+
+
+async def test_nobody_waits_for_push_services_of_others_that_do_not_answer(
+    server: Server,
+    services: Services,
+    alice: Browser,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    without_end = functools.partial(requests.PostLimits, total_timeout_s=600)
+    monkeypatch.setattr(requests, "PostLimits", without_end)
+    released = asyncio.Event()
+
+    async def hanging(_: asyncio.StreamWriter) -> None:
+        await released.wait()
+
+    receiver.answers = [hanging] * MAX_DEVICES
+    for number in range(MAX_DEVICES):
+        await subscribe(alice, receiver, f"{number}")
+    await tell(services)
+    for _ in range(delivery.AT_ONCE):
+        await receiver.next()
+    bob = await sign_in_by_token(server, server.bob)
+    async with running_receiver() as other:
+        of_bob = await subscribe(bob, other)
+        await tell(services, "other.txt", BOB)
+        assert "other.txt" in said(of_bob, await other.next())["text"]
+    assert receiver.is_quiet, "only some are sent to one person at the same time"
+    released.set()
 
 
 async def test_what_nobody_takes_is_given_up_after_a_day(

@@ -1,8 +1,8 @@
 """Sends what waits for browsers to their push services (RFC 8030), one worker at a time.
 
 Strangers choose the push services: whoever has a pod can name any address. So all requests go
-through the guard of outgoing requests, a person never has more than a few in progress, and what is
-not accepted is tried again less and less often, for a day at most.
+through the guard of outgoing requests, a person never has more than a few in progress, nobody waits
+for those of others, and what is not accepted is tried again less and less often, for a day at most.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -51,6 +51,8 @@ WAITS_S: Final = (30, 300, 1800, 7200)
 """The waits before the second attempt, the third, and so on. The last one is repeated."""
 AT_ONCE: Final = 4
 """How many messages to one person are sent at the same time."""
+AT_ONCE_TO_ALL: Final = 32
+"""How many are sent at the same time, half of all POST requests of a worker."""
 TOKEN_S: Final = 12 * 3600
 """How long a token is valid, at most 24 hours (RFC 8292 section 2)."""
 _GONE: Final = (404, 410)
@@ -69,6 +71,7 @@ class PushSender:
     base_url: str
     name: str
     address: str
+    _sending: dict[asyncio.Task[None], Versioned[Push]] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Runs forever, also after errors; to be run in its own task."""
@@ -89,6 +92,9 @@ class PushSender:
                     wait_s = AGAIN_S
                 await asyncio.sleep(wait_s)
         finally:
+            for each in self._sending:
+                each.cancel()
+            await asyncio.gather(*self._sending, return_exceptions=True)
             with contextlib.suppress(ServerTrouble):
                 await lease.release()
 
@@ -97,13 +103,40 @@ class PushSender:
         Raises StorageError, Overloaded."""
         while True:
             now_ms = self.records.now_ms()
-            page = await PUSHES.page(self.records.store, now_ms=now_ms, limit=_BATCH)
-            due = _fairly([each for each in page if push_due_ms(each) <= now_ms])
-            if not due:
-                return push_due_ms(page[0]) if page else None
-            if not await lease.hold():
+            due, next_ms = await self._due(now_ms)
+            if not due and not self._sending:
+                return next_ms
+            if due and not await lease.hold():
                 return now_ms + AGAIN_S * 1000
-            await asyncio.gather(*(self._send(each) for each in due))
+            for each in due:
+                self._sending[asyncio.create_task(self._send(each))] = each
+            # What becomes due meanwhile does not wait for the slowest.
+            done, _ = await asyncio.wait(
+                self._sending, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done:
+                del self._sending[task]
+            await asyncio.gather(*done)
+
+    async def _due(self, now_ms: int) -> tuple[Sequence[Versioned[Push]], int | None]:
+        """The messages to start with now, of each person only some, and when the next ones are
+        due."""
+        busy = {each.key for each in self._sending.values()}
+        counts = Counter(each.owner for each in self._sending.values())
+        found: list[Versioned[Push]] = []
+        after = ""
+        while len(busy) + len(found) < AT_ONCE_TO_ALL:
+            page = await PUSHES.page(self.records.store, after=after, now_ms=now_ms, limit=_BATCH)
+            for each in page:
+                if push_due_ms(each) > now_ms:
+                    return found, push_due_ms(each)
+                if each.key not in busy and counts[each.owner] < AT_ONCE:
+                    counts[each.owner] += 1
+                    found.append(each)
+            if len(page) < _BATCH:
+                return found, None
+            after = page[-1].key
+        return found[: AT_ONCE_TO_ALL - len(busy)], now_ms
 
     async def _send(self, stored: Versioned[Push]) -> None:
         root, push, now_ms = stored.owner or "", stored.value, self.records.now_ms()
@@ -184,12 +217,12 @@ class PushSender:
             await self.records.commit([PUSHES.drop(stored.key), DEVICES.drop(device.key)])
         elif reply is None or reply.status >= 500 or reply.status == 429:
             asked_s = 0 if reply is None else _retry_after_s(reply, now_ms)
-            if asked_s:
-                until_ms = now_ms + min(asked_s, KEPT_S) * 1000
-                await self.records.update(
-                    DEVICES, device.key, lambda each: replace(each, paused_until_ms=until_ms)
-                )
-            await self._later(stored, now_ms + max(wait_s, asked_s) * 1000)
+            wait_s = max(wait_s, asked_s)
+            until_ms = now_ms + min(wait_s, KEPT_S) * 1000
+            await self.records.update(
+                DEVICES, device.key, lambda each: replace(each, paused_until_ms=until_ms)
+            )
+            await self._later(stored, now_ms + wait_s * 1000)
         else:
             if reply.status >= 300:
                 logger.warning("A push service refused a notice with status %d", reply.status)
@@ -205,17 +238,6 @@ class PushSender:
             await self.records.try_commit([*records, put], [stored.unchanged])
         else:
             await self.records.commit(records)
-
-
-def _fairly(due: Sequence[Versioned[Push]]) -> Sequence[Versioned[Push]]:
-    """Those to send now: of each person only some."""
-    counts: Counter[str | None] = Counter()
-    found = []
-    for each in due:
-        counts[each.owner] += 1
-        if counts[each.owner] <= AT_ONCE:
-            found.append(each)
-    return found
 
 
 def _retry_after_s(reply: PostReply, now_ms: int) -> int:

@@ -48,7 +48,7 @@ class Device(msgspec.Struct, frozen=True, omit_defaults=True):
     language: str = ""
     user_agent: str = ""
     paused_until_ms: int = 0
-    """Until when the push service wants no messages."""
+    """Until when nothing is sent, since the push service did not take a message."""
 
 
 class Push(msgspec.Struct, frozen=True, omit_defaults=True):
