@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from podstead.app.adapters import root
+from podstead.app.adapters.audit import LogAudit
+from podstead.app.operator.administration import rename_pod
 from podstead.app.services import Services
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
@@ -24,6 +27,7 @@ from podstead.features.web_push.devices import (
 )
 from podstead.features.web_push.encryption import encrypted
 from podstead.features.web_push.worker import TESTS_PER_HOUR, WebPushInWorker
+from podstead.idp.administration.pods import PodActions
 from podstead.outbound import requests
 from podstead.storage.record_store import RecordKind
 from podstead.web.pages.notifier import SHARED, PersonNotice
@@ -502,6 +506,49 @@ async def test_they_go_with_all_sessions_and_with_a_new_password(
                 await until_empty(other, PUSHES)
             assert await devices_of(other) == []
             assert receiver.is_quiet
+    finally:
+        await other.foreign.close()
+        await other.store.close()
+
+
+async def test_they_follow_a_renamed_pod_and_go_with_it(
+    services: Services, settings: Settings, alice: Browser, receiver: Receiver, clock: FakeClock
+) -> None:
+    receiver.answers = [503, 503]
+    subscription = await subscribe(alice, receiver)
+    await tell(services)
+    await receiver.next()
+    assert await until_postponed(services) == 1
+    root.finish_move(settings, settings.base_url)  # as a start remembers it
+    await rename_pod(settings, "alice", "alicia", on_step=lambda *_: None)
+    assert [each.owner for each in await devices_of(services)] == ["/alicia/"]
+    clock.advance(31)
+    assert "sea.txt" in said(subscription, await receiver.next())["text"]
+    assert await until_postponed(services) == 1
+    await PodActions(services.records, LogAudit()).delete("alicia")
+    assert await devices_of(services) == []
+    assert await waiting(services) == 0
+
+
+async def test_they_go_with_the_account(
+    start: Start, settings: Settings, clock: FakeClock, receiver: Receiver
+) -> None:
+    receiver.answers = [503]
+    server = await start(clock=clock, idp=True)
+    other = Services(settings.with_values(idp=True), clock)
+    await other.store.open()
+    try:
+        await subscribe(await sign_in_to_account(server), receiver)
+        await tell(other)
+        await receiver.next()
+        assert await until_postponed(other) == 1
+        assert other.provider is not None
+        accounts = other.provider.accounts.accounts
+        stored = await accounts.find("alice")
+        assert stored is not None
+        await accounts.delete(stored.value.account_id)
+        assert await devices_of(other) == []
+        assert await waiting(other) == 0
     finally:
         await other.foreign.close()
         await other.store.close()
