@@ -25,7 +25,9 @@ async def move(client: Client, source: str, destination: str, **fields: str) -> 
     return await transfer(client, "MOVE", source, destination, **fields)
 
 
-async def put(client: Client, path: str, content: str = "content", kind: str = TEXT) -> None:
+async def put(
+    client: Client, path: str, content: str | bytes = "content", kind: str = TEXT
+) -> None:
     """PUT what must succeed."""
     answer = await client.put(path, content, kind)
     assert answer.status in (201, 204), answer.text

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
+from PIL import ExifTags, Image
 
+from podstead.app.adapters.guarded_processes import Content
+from podstead.app.adapters.root import prepared_root
+from podstead.app.adapters.system import SystemRandomness
+from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
+from podstead.features.previews import FEATURE
+from podstead.features.previews.processes import RenderingProcesses
+from podstead.features.previews.taken import PictureDates
 from podstead.features.previews.worker import Previews
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Metadata
-from tests.support.application import Server
+from podstead.storage.sqlite.store import SqliteStore
+from tests.support.application import Server, running, with_two_pods
 from tests.support.browser import Browser
+from tests.support.clock import FakeClock
 from tests.support.pod_pages import sign_in_by_token
+from tests.support.postgresql import new_database
+from tests.support.server import DEADLINE_S
 from tests.support.transfers import put
 
 PHOTOS = "/.pages/photos"
@@ -67,3 +85,105 @@ async def test_photos_may_be_older_than_computers_count(
     assert page.status == 200
     assert "May 1968" in page.text
     assert await shown(alice, "?month=1968-05") == ["/alice/private/a.png"]
+
+
+@pytest.fixture(params=["embedded", "postgresql"])
+def of_both_engines(
+    request: pytest.FixtureRequest, settings: Settings, tmp_path: Path
+) -> Iterator[Settings]:
+    """Settings of each engine, with a root that is prepared."""
+    with ExitStack() as stack:
+        database = None
+        if request.param == "postgresql":
+            database = stack.enter_context(new_database())
+        own = settings.with_values(root=tmp_path / "photos", database=database)
+        stack.enter_context(prepared_root(own))
+        yield own
+
+
+def photo(taken: str) -> bytes:
+    """A picture that a camera took at that time."""
+    exif = Image.Exif()
+    exif.get_ifd(ExifTags.IFD.Exif)[ExifTags.Base.DateTimeOriginal] = taken
+    written = io.BytesIO()
+    Image.new("RGB", (90, 60), "teal").save(written, "JPEG", exif=exif)
+    return written.getvalue()
+
+
+async def shown_in_time(browser: Browser, query: str, expected: list[str]) -> None:
+    """Wait until these photos are on the page."""
+    until_s = time.monotonic() + DEADLINE_S
+    while await shown(browser, query) != expected:
+        assert time.monotonic() < until_s, f"not in time: {expected}"
+        await asyncio.sleep(0.02)
+
+
+async def test_uploaded_photos_are_sorted_before_any_is_shown(
+    of_both_engines: Settings,
+) -> None:
+    async with running(of_both_engines) as application:
+        server = await with_two_pods(application)
+        await sorts_uploaded_photos(server, await sign_in_by_token(server, server.alice))
+
+
+async def sorts_uploaded_photos(server: Server, alice: Browser) -> None:
+    dates = {"a.jpg": "2019:07:04 12:00:00", "b.jpg": "2021:02:03 23:59:59", "c.jpg": "nonsense"}
+    for name, taken in dates.items():
+        await put(server.alice, f"/alice/private/{name}", photo(taken), "image/jpeg")
+    a, b, c = (f"/alice/private/{name}" for name in dates)
+    await shown_in_time(alice, "?month=2021-02", [b, a])
+    assert await shown(alice) == [c, b, a]
+    assert "July 2019" in (await alice.get(PHOTOS)).text
+    # Another picture at the same path has a date of its own; one that is gone has none.
+    await put(server.alice, a, photo("2022:01:01 00:00:00"), "image/jpeg")
+    await shown_in_time(alice, "?month=2022-01", [a, b])
+    assert (await server.alice.delete(a)).status == 204
+    assert await shown(alice) == [c, b]
+
+
+async def test_a_photo_that_no_request_has_written_gets_its_date_when_it_is_asked_for(
+    server: Server, alice: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(PictureDates, "committed", lambda *_: None)
+        await put(server.alice, "/alice/private/a.jpg", photo("2019:07:04 12:00:00"), "image/jpeg")
+    await shown_in_time(alice, "?month=2019-07", ["/alice/private/a.jpg"])
+
+
+async def test_what_is_gone_for_good_leaves_no_date(
+    server: Server, alice: Browser, store: SqliteStore, settings: Settings
+) -> None:
+    await put(server.alice, "/alice/private/a.jpg", photo("2019:07:04 12:00:00"), "image/jpeg")
+    await shown_in_time(alice, "?month=2019-07", ["/alice/private/a.jpg"])
+    await FEATURE.remove_derived(settings, RecordStore(store, FakeClock(), SystemRandomness()))
+    assert await store.fetch("SELECT path FROM previews_taken") == []
+
+
+async def test_a_photo_that_cannot_be_read_is_read_once(
+    server: Server, alice: Browser, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    carry_out = RenderingProcesses.carry_out
+
+    async def noted(
+        self: RenderingProcesses,
+        task: str,
+        arguments: Mapping[str, str],
+        content: Content,
+        *,
+        requester: str,
+    ) -> bytes | None:
+        read.append(task)
+        return await carry_out(self, task, arguments, content, requester=requester)
+
+    monkeypatch.setattr(RenderingProcesses, "carry_out", noted)
+    await put(server.alice, "/alice/private/a.jpg", "no picture", "image/jpeg")
+    until_s = time.monotonic() + DEADLINE_S
+    while not await store.fetch("SELECT path FROM previews_taken"):
+        assert time.monotonic() < until_s, "not in time: it was tried"
+        await asyncio.sleep(0.02)
+    assert await shown(alice) == ["/alice/private/a.jpg"]
+    # What comes after it is read, and so would be what the page had asked for before.
+    await put(server.alice, "/alice/private/b.jpg", photo("2019:07:04 12:00:00"), "image/jpeg")
+    await shown_in_time(alice, "?month=2019-07", ["/alice/private/b.jpg"])
+    assert read == ["taken", "taken"]

@@ -10,6 +10,7 @@ process.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from podstead.features import Feature
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # the renderer's process loads this module
     from podstead.config import Settings
     from podstead.features import WorkerFeature
     from podstead.storage.record_store import RecordStore
+    from podstead.storage.schema import Schema
 
 
 class PreviewsFeature(Feature):
@@ -29,11 +31,19 @@ class PreviewsFeature(Feature):
     def modules(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002 - on in all of them
         return ("podstead.features.previews.worker",)
 
-    async def remove_derived(self, settings: Settings, records: RecordStore) -> None:  # noqa: ARG002
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]  # the renderer's process needs none
+        from podstead.features.previews.schema import SCHEMA
+
+        return SCHEMA
+
+    async def remove_derived(self, settings: Settings, records: RecordStore) -> None:
+        from podstead.features.previews.taken import forget_dates
         from podstead.storage.layout import RootLayout
 
         for thumbnail in RootLayout(settings.root).thumbnails.glob("*"):
             thumbnail.unlink(missing_ok=True)
+        await forget_dates(records)
 
     def in_worker(self, services: Services) -> WorkerFeature:
         from podstead.features.previews.worker import PreviewsInWorker

@@ -10,6 +10,8 @@ import io
 import re
 import struct
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from PIL import ExifTags, Image, ImageOps
@@ -29,36 +31,39 @@ class NoThumbnail(Exception):
 
 
 def thumbnail(content: bytes) -> bytes:
-    """A small WebP of a picture: its first frame, upright, and of its metadata only when it
-    was taken."""
+    """A small WebP of a picture: its first frame, upright, without metadata."""
+    with _opened(content) as picture:
+        # A JPEG is decoded at a fraction of its size; the other formats ignore it.
+        picture.draft("RGB", (THUMBNAIL_PIXELS * 2, THUMBNAIL_PIXELS * 2))
+        picture.seek(0)
+        upright = ImageOps.exif_transpose(picture)
+        has_alpha = upright.has_transparency_data
+        small = upright.convert("RGBA" if has_alpha else "RGB")
+    small.thumbnail((THUMBNAIL_PIXELS, THUMBNAIL_PIXELS), Image.Resampling.LANCZOS)
+    written = io.BytesIO()
+    small.save(written, "WEBP", quality=_QUALITY, method=4)
+    return written.getvalue()
+
+
+def when_taken(content: bytes) -> bytes:
+    """When a picture was taken, such as ``2019:07:04 12:00:00``; empty if it does not say."""
+    with _opened(content) as picture:
+        try:
+            exif = picture.getexif().get_ifd(ExifTags.IFD.Exif)
+        except (TypeError, KeyError, struct.error):
+            return b""  # damaged
+        taken = exif.get(ExifTags.Base.DateTimeOriginal)
+    return taken.encode() if isinstance(taken, str) and _DATE.fullmatch(taken) else b""
+
+
+@contextmanager
+def _opened(content: bytes) -> Iterator[Image.Image]:
+    """A picture that is opened and not decoded yet; NoThumbnail for what goes wrong with it."""
     Image.MAX_IMAGE_PIXELS = MAX_PICTURE_PIXELS
     with warnings.catch_warnings():
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
             with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
-                # A JPEG is decoded at a fraction of its size; the other formats ignore it.
-                picture.draft("RGB", (THUMBNAIL_PIXELS * 2, THUMBNAIL_PIXELS * 2))
-                picture.seek(0)
-                exif = _when_taken(picture)
-                upright = ImageOps.exif_transpose(picture)
-                has_alpha = upright.has_transparency_data
-                small = upright.convert("RGBA" if has_alpha else "RGB")
+                yield picture
         except (OSError, ValueError, SyntaxError, Warning, Image.DecompressionBombError) as error:
             raise NoThumbnail(type(error).__name__) from error
-    small.thumbnail((THUMBNAIL_PIXELS, THUMBNAIL_PIXELS), Image.Resampling.LANCZOS)
-    written = io.BytesIO()
-    small.save(written, "WEBP", quality=_QUALITY, method=4, exif=exif)
-    return written.getvalue()
-
-
-def _when_taken(picture: Image.Image) -> bytes:
-    """Metadata with the time at which a picture was taken; empty if it does not say."""
-    try:
-        taken = picture.getexif().get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.DateTimeOriginal)
-    except (OSError, ValueError, SyntaxError, TypeError, KeyError, struct.error):
-        return b""  # the picture is shown all the same
-    if not isinstance(taken, str) or not _DATE.fullmatch(taken):
-        return b""
-    exif = Image.Exif()
-    exif[ExifTags.Base.DateTime] = taken
-    return exif.tobytes()

@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import re
 import threading
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from podstead.app.adapters.guarded_processes import MAX_PROCESSES, GuardedProcesses
 from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.records import Metadata, Version
+from podstead.storage.records import Version
 
 MEMORY_MIB: Final = 1024
 PROCESSOR_S: Final = 5
@@ -40,11 +37,6 @@ class RenderingProcesses(GuardedProcesses):
 
 
 MAX_BYTES: Final = 128 * 1024 * 1024
-_TAKEN_FORMAT: Final = "%Y:%m:%d %H:%M:%S"
-"""How the metadata of pictures have dates."""
-_TAKEN: Final = re.compile(rb"[12][0-9]{3}:[0-9]{2}:[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
-_END_BYTES: Final = 128
-"""A thumbnail ends with its metadata, which are only when the picture was taken."""
 _FAILURE_KEPT_S: Final = 24 * 3600
 _PUTS_BETWEEN_SWEEPS: Final = 64
 
@@ -68,25 +60,6 @@ class ThumbnailFiles:
         sweeps = self._puts % _PUTS_BETWEEN_SWEEPS == 0
         self._puts += 1
         await asyncio.to_thread(self._write, self._file(path, version), content, sweeps)
-
-    async def taken(self, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
-        """When the pictures whose thumbnails are here were taken, in Unix milliseconds."""
-        return await asyncio.to_thread(self._taken, pictures)
-
-    def _taken(self, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
-        found: dict[ResourcePath, int] = {}
-        for each in pictures:
-            try:
-                with self._file(each.path, each.version).open("rb") as file:
-                    file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
-                    written = _TAKEN.search(file.read())
-            except OSError:
-                continue
-            if written is not None:
-                with suppress(ValueError):
-                    at = datetime.strptime(written[0].decode(), _TAKEN_FORMAT).replace(tzinfo=UTC)
-                    found[each.path] = int(at.timestamp() * 1000)
-        return found
 
     def _file(self, path: ResourcePath, version: Version) -> Path:
         return self._folder / hashlib.sha256(f"{version} {path}".encode()).hexdigest()

@@ -16,6 +16,10 @@ def _carried_out(task: str, arguments: Mapping[str, str], content: bytes) -> byt
         from podstead.features.previews.pictures import thumbnail
 
         return thumbnail(content)
+    if task == "taken":
+        from podstead.features.previews.pictures import when_taken
+
+        return when_taken(content)
     text = content.decode()
     if task == "markdown":
         from podstead.features.previews.markdown import markdown

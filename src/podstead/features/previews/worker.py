@@ -20,6 +20,7 @@ from podstead.features.previews.cards import read_cards, read_statements
 from podstead.features.previews.drawing import draw
 from podstead.features.previews.processes import RenderingProcesses, ThumbnailFiles
 from podstead.features.previews.tables import read_table
+from podstead.features.previews.taken import PictureDates, has_thumbnail
 from podstead.rdf.codecs import parse
 from podstead.rdf.errors import NotExpressible
 from podstead.rdf.graph import Dataset
@@ -77,11 +78,21 @@ class PreviewsInWorker(WorkerFeature):
     def __init__(self, services: Services) -> None:
         self._services = services
         self._renderer = RenderingProcesses()
+        # Processes of its own: people do not wait for what is read in the background.
+        self.observer = self._dates = PictureDates(
+            services.records, RenderingProcesses(max_processes=1)
+        )
+
+    async def start(self) -> None:
+        self._dates.start()
+
+    async def stop(self) -> None:
+        await self._dates.stop()
 
     @cached_property
     def previews(self) -> Previews:  # type: ignore[override]  # as pages
         services = self._services
-        return Previews(services.resources, self._renderer, self._files, services.base_url)
+        return Previews(services.resources, self._renderer, self._dates, services.base_url)
 
     @cached_property
     def _files(self) -> ThumbnailFiles:
@@ -100,10 +111,10 @@ class Previews(documents.ContentPreviews):
         self,
         resources: ResourceService,
         renderer: RenderingProcesses,
-        files: ThumbnailFiles,
+        dates: PictureDates,
         base_url: str,
     ) -> None:
-        self._files = files
+        self._dates = dates
         self._contents = documents.DocumentContents(resources)
         self._renderer = renderer
         self._base_url = base_url
@@ -119,7 +130,7 @@ class Previews(documents.ContentPreviews):
         return thumbnail_url(metadata) if has_thumbnail(metadata) else None
 
     async def taken(self, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
-        return await self._files.taken(pictures)
+        return await self._dates.taken(pictures)
 
     async def markdown(self, text: str, document: str, page: PageRequest) -> str | None:
         arguments = {"base_url": self._base_url, "document": document}
@@ -254,10 +265,6 @@ class Previews(documents.ContentPreviews):
         return html
 
 
-MAX_PICTURE_BYTES: Final = 40 * 1024 * 1024
-_TYPES: Final = frozenset(
-    f"image/{kind}" for kind in ("avif", "bmp", "gif", "jpeg", "png", "tiff", "webp")
-)
 _KEPT: Final = (b"cache-control", b"private, max-age=3600")
 _POLICY: Final = (b"content-security-policy", b"default-src 'none'; sandbox")
 _NONE: Final = (
@@ -265,15 +272,6 @@ _NONE: Final = (
     b'stroke-width="1.2"><path d="M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15.5 9.5h.01"/></svg>'
 )
 """Stands in for the thumbnail of a picture that has none."""
-
-
-def has_thumbnail(metadata: Metadata) -> bool:
-    """Whether a resource is of a type, and of a size, that thumbnails are made of."""
-    return (
-        not metadata.kind.is_container
-        and metadata.size_bytes <= MAX_PICTURE_BYTES
-        and media_types.essence(metadata.content_type) in _TYPES
-    )
 
 
 def thumbnail_url(metadata: Metadata) -> str:
