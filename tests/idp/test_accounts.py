@@ -11,7 +11,9 @@ import pytest
 
 from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.idp.accounts import issue_time_s
+from podstead.idp.accounts import LastOperator, issue_time_s
+from podstead.idp.administration.audit_log import Operator
+from podstead.idp.audit import OPERATOR
 from podstead.idp.records import (
     ACCOUNTS,
     CODES,
@@ -50,6 +52,58 @@ async def signs_in(desk: Office, login: str, password: str) -> bool:
     except SignInFailed:
         return False
     return True
+
+
+# --- operators --------------------------------------------------------------------------------
+
+
+async def operators(desk: Office) -> list[str]:
+    page = await ACCOUNTS.page(desk.store, now_ms=desk.clock.now_ms())
+    return [each.value.pod for each in page if each.value.operator and not each.value.disabled]
+
+
+@pytest.mark.parametrize("action", ["demote", "disable", "delete"])
+async def test_two_operators_who_end_each_other_leave_one(tmp_path: Path, action: str) -> None:
+    async with office(tmp_path / "root") as one, office(tmp_path / "root") as other:
+        ids = [(await one.new_account(name)).value.account_id for name in ("alice", "bob", "carol")]
+        for each in ids[:2]:
+            await one.services.administration.act("promote", each)
+
+        async def end(desk: Office, account_id: str) -> bool:
+            by = Operator(next(each for each in ids if each != account_id), "", OPERATOR)
+            try:
+                await desk.services.administration.act(action, account_id, by)
+            except LastOperator:
+                return False
+            return True
+
+        ended = await asyncio.gather(end(one, ids[0]), end(other, ids[1]))
+        assert sorted(ended) == [False, True]
+        assert len(await operators(one)) == 1
+
+
+@pytest.mark.parametrize("action", ["demote", "disable", "delete"])
+async def test_the_last_operator_stays_one_while_there_are_others(
+    desk: Office, action: str
+) -> None:
+    alice, act = (await desk.new_account()).value, desk.services.administration.act
+    bob = (await desk.new_account("bob")).value
+    await act("promote", alice.account_id)
+    await act("promote", bob.account_id)
+    await act("disable", bob.account_id)
+    with pytest.raises(LastOperator):
+        await act(action, alice.account_id)
+    assert await operators(desk) == ["alice"]
+    await act("enable", bob.account_id)
+    await act(action, alice.account_id)
+    assert await operators(desk) == ["bob"]
+
+
+async def test_who_is_alone_can_delete_everything(desk: Office) -> None:
+    alice = (await desk.new_account()).value
+    await desk.services.administration.act("promote", alice.account_id)
+    await desk.services.accounts.delete(alice.account_id)
+    assert await desk.services.accounts.find("alice") is None
 
 
 # --- making ------------------------------------------------------------------------------------

@@ -107,6 +107,8 @@ def ask_about_accounts(ask: Asked) -> None:
     web_id = f"{ask.server.base_url}/alice/#me"
     assert [each["web_id"] for each in ask("account list")] == [web_id]
     ask("account password", "alice", typed=f"{PASSWORD}\n")
+    ask("account create", "other", typed=f"{PASSWORD}\n")
+    ask("account promote", "other")
     resets = [reset.name for each in features() for reset in each.account_resets()]
     for change in ("disable", "enable", "promote", "demote", "sign-out", *resets):
         assert ask(f"account {change}", "alice")["disabled"] == (change == "disable")

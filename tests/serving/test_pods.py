@@ -134,10 +134,16 @@ def test_a_quota_set_by_command_applies_to_the_next_write(server: ServerProcess,
 
 
 def test_an_operator_is_made_and_unmade_by_command(server: ServerProcess) -> None:
-    with_account(server, "alice")
-    for command, state in (("promote", "operator"), ("demote", "in use")):
-        assert run(server, "account", command, "alice").exit_code == 0
-        assert state in run(server, "account", "list").stdout
+    for name in ("alice", "bob"):
+        with_account(server, name)
+        assert run(server, "account", "promote", name).exit_code == 0
+    assert "in use" not in run(server, "account", "list").stdout
+    assert run(server, "account", "demote", "alice").exit_code == 0
+    assert "in use" in run(server, "account", "list").stdout
+    for command in (("demote", "bob"), ("disable", "bob"), ("delete", "bob", "--yes")):
+        refused = run(server, "account", *command)
+        assert refused.exit_code == 1
+        assert "the only operator" in refused.stderr
     link = run(server, "account", "sign-in-link", "alice").stdout
     assert link.startswith(f"{server.base_url}/.pages/link/")
     assert run(server, "account", "sign-out", "alice").exit_code == 0

@@ -62,6 +62,12 @@ _ENDED_BY_A_NEW_PASSWORD: Final[Sequence[RecordKind[Any]]] = (
 )
 
 
+class LastOperator(Conflict):
+    """Nobody could use the console any more."""
+
+    code = IdpCodes.LAST_OPERATOR
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounts:
     """Creates, finds, changes and deletes accounts.
@@ -256,7 +262,7 @@ class Accounts:
 
     async def disable(self, account_id: str, joined: Sequence[Record] = ()) -> Account:
         """Disable the account, end its sessions and grants, and revoke the tokens of its pod; the
-        ``joined`` records are part of the write. Raises NotFound."""
+        ``joined`` records are part of the write. Raises NotFound, LastOperator."""
         pod = (await self._existing(account_id)).value.pod
         tokens = await self.records.store.list_tokens(pod=pod)
         account = await self._end_all(
@@ -278,7 +284,7 @@ class Accounts:
     async def set_operator(
         self, account_id: str, *, operator: bool, joined: Sequence[Record] = ()
     ) -> Account:
-        """Allow or forbid a person to use the console. Raises NotFound."""
+        """Allow or forbid a person to use the console. Raises NotFound, LastOperator."""
         account = await self._change(
             account_id, lambda account: msgspec.structs.replace(account, operator=operator), joined
         )
@@ -300,9 +306,9 @@ class Accounts:
         the name again unless :meth:`free_name` allows it.
 
         ``agent`` is the IRI of the agent that deletes it, ``None`` for the operator. Raises
-        NotFound.
+        NotFound, and LastOperator while there are other accounts.
         """
-        account = (await self._existing(account_id)).value
+        account = await self.resign(account_id)
         removal = PodRemoval(
             name=account.pod,
             version=self.records.new_version(),
@@ -313,6 +319,17 @@ class Accounts:
         if not await self.records.store.remove_pod(removal):
             raise NotFound(StorageCodes.NO_SUCH_POD, name=account.pod)
         self.audit.note(AuditEvent.ACCOUNT_DELETED, account_id=account_id)
+
+    async def resign(self, account_id: str) -> Account:
+        """Take the console away from an account that is about to be deleted: the deletion consists
+        of several writes, which cannot require that another operator remains. Raises NotFound, and
+        LastOperator while there are other accounts."""
+        account = (await self._existing(account_id)).value
+        if not account.operator:
+            return account
+        return await self._change(
+            account_id, lambda each: msgspec.structs.replace(each, operator=False), ends=True
+        )
 
     async def free_name(self, name: str) -> None:
         """Allow somebody else to take the name of a deleted pod, and with it the WebID and whatever
@@ -375,15 +392,38 @@ class Accounts:
         account_id: str,
         change: Callable[[Account], Account],
         joined: Sequence[Record] = (),
+        *,
+        ends: bool = False,
     ) -> Account:
         async def compute() -> Changes[Account]:
             stored = await self._existing(account_id)
             changed = change(stored.value)
+            remaining = await self._another_operator(stored.value, changed, ends=ends)
             return Changes(
-                changed, [ACCOUNTS.replace(stored, changed), *joined], [stored.unchanged]
+                changed,
+                [ACCOUNTS.replace(stored, changed), *joined],
+                [stored.unchanged, *remaining],
             )
 
         return await self.records.transact(compute)
+
+    async def _another_operator(
+        self, before: Account, after: Account, *, ends: bool = False
+    ) -> Sequence[Precondition]:
+        """The condition that somebody else remains an operator, if this account was one before and
+        is none after the change; if the account ``ends``, nobody has to remain at all. Raises
+        LastOperator."""
+        if not _is_operator(before) or _is_operator(after):
+            return ()
+        is_alone = True
+        async for each in self.records.each(ACCOUNTS):
+            if each.value.account_id != before.account_id:
+                if _is_operator(each.value):
+                    return (each.unchanged,)
+                is_alone = False
+        if ends and is_alone:
+            return ()
+        raise LastOperator
 
     async def _end_all(
         self,
@@ -406,6 +446,7 @@ class Accounts:
             changed = msgspec.structs.replace(
                 change(stored.value), valid_after_s=max(stored.value.valid_after_s, now_s + 1)
             )
+            remaining = await self._another_operator(stored.value, changed)
             ended = [
                 kind.drop(each.key)
                 for kind in _ENDED_BY_A_NEW_PASSWORD
@@ -414,10 +455,15 @@ class Accounts:
             return Changes(
                 changed,
                 [ACCOUNTS.replace(stored, changed), *ended, *further],
-                [stored.unchanged, *preconditions],
+                [stored.unchanged, *remaining, *preconditions],
             )
 
         return await self.records.transact(compute)
+
+
+def _is_operator(account: Account) -> bool:
+    """Whether the person can use the console now."""
+    return account.operator and not account.disabled
 
 
 def issue_time_s(account: Account, now_s: int) -> int:

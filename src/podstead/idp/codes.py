@@ -32,6 +32,7 @@ class IdpCodes(ErrorCode):
     NO_SUCH_CREDENTIALS = "There are no such client credentials"
     TOO_MANY_INVITATIONS = "There are too many invitations; revoke some of them first"
     NO_SUCH_ACCOUNT = "There is no such account"
+    LAST_OPERATOR = "This is the only operator: make somebody else an operator first"
     NO_SUCH_TOKEN = "There is no such token; it may have been revoked"
     LAST_FACTOR = "This is the only way to sign in to the account: add another one first"
     LINK_USED_MEANWHILE = "This link has been used meanwhile"

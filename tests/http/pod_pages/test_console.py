@@ -85,6 +85,7 @@ async def test_who_is_demoted_is_out_at_once(
     server: Server, operator: Browser, settings: Settings
 ) -> None:
     assert (await operator.get(ACCOUNTS)).status == 200
+    await promote(settings, "bob")
     async with administering(settings) as services:
         kept = await services.accounts.find("alice")
         assert kept is not None

@@ -237,7 +237,7 @@ class Administration(Actions):
     async def _delete(self, account_id: str, logging: Logging) -> None:
         """Delete an account and its pod. This is logged before it is done, because the deletion
         consists of several writes."""
-        account = await self._account(account_id)
+        account = await self._accounts.resign(account_id)
         await self._records.commit(logging(pod=account.pod))
         await self._accounts.delete(account_id)
 
