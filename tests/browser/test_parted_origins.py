@@ -157,7 +157,10 @@ def test_signing_in_takes_one_form_and_signing_out_at_the_provider_ends_everythi
         page.goto(f"{provider}/.pages/security")
         page.get_by_label("Signed in as").click()
         page.get_by_role("button", name="Sign out", exact=True).first.click()
-        page.wait_for_url(f"{server.base_url}/.pages/sign-in?ways=all")
+        page.wait_for_url(f"{server.base_url}/.pages/sign-in?ways=all&signed-out=yes")
+        # With its service worker, the browser loses its subscription (Push API, section 3).
+        registered = "() => navigator.serviceWorker.getRegistrations().then(all => all.length)"
+        wait_until(lambda: page.evaluate(registered) == 0, "the service worker is gone")
         expect(page.get_by_role("button", name="Sign in to your account")).to_be_visible()
         wait_until(
             lambda: page.evaluate(KEPT, "/.pages/files/alice/private/") is False,

@@ -9,6 +9,7 @@ import pytest
 from tests.support.application import Server, Start, acl_turtle
 from tests.support.browser import Browser, Page
 from tests.support.pod_pages import sign_in_by_token, sign_in_to_account
+from tests.support.rdf import TURTLE
 
 ACTIVITY = "/.pages/activity"
 
@@ -204,6 +205,19 @@ async def test_the_overview_has_the_addresses_that_people_need(start: Start) -> 
         assert f'data-copy="{value}"' in page.text
     assert 'data-copy="http://localhost:3000"' in page.text  # the provider
     assert 'href="/.pages/activity"' in page.text
+
+
+async def test_the_overview_is_there_for_owners_who_may_not_read_their_pod(
+    server: Server, alice: Browser
+) -> None:
+    rules = f"""@prefix acl: <http://www.w3.org/ns/auth/acl#>.
+        <#owner> a acl:Authorization; acl:agent <{server.alice_web_id}>;
+            acl:accessTo <./>; acl:mode acl:Control."""
+    assert (await server.alice.put("/alice/.acl", rules, TURTLE)).status in (200, 201, 204, 205)
+    assert (await server.alice.get("/alice/")).status == 403
+    page = await alice.get("/.pages/")
+    assert page.status == 200
+    assert 'href="/.pages/files/alice/private/"' not in page.text
 
 
 async def test_the_overview_names_no_provider_where_there_is_none(

@@ -229,8 +229,15 @@ async def test_people_are_led_to_the_provider_at_another_origin_and_nothing_else
         "GET", "/.pages/sign-in", headers={"Sec-Fetch-Site": "none", "Sec-Purpose": "prefetch"}
     )
     assert lead not in ahead.text
+    frame = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "iframe"}
+    framed = await browser.ask("GET", "/.pages/sign-in", headers=frame)
+    assert lead not in framed.text
     program = await server.public.get("/.pages/sign-in")
     assert lead not in program.text
+    # Beginning sign-ins is limited, and seeing the page is not.
+    pages = [await browser.get("/.pages/sign-in") for _ in range(40)]
+    assert {page.status for page in pages} == {200}
+    assert lead not in pages[-1].text
 
 
 async def test_the_provider_at_another_origin_leads_to_its_form(start: Start) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
@@ -14,6 +14,7 @@ from podstead.app.services import Services
 from podstead.core.date_times import day_of
 from podstead.core.identifiers import ResourcePath
 from podstead.features import WorkerFeature
+from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.trees import tree_pages
 from podstead.storage.protocol import Store
@@ -71,14 +72,16 @@ class PhotosPage:
     gate: Gate
     store: Store
     previews: ContentPreviews
+    _turns: AgentSemaphores = field(init=False, default_factory=AgentSemaphores)
 
     @route(PHOTOS, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, StorageError."""
+        """Raises NotAuthenticated, AccessDenied, NotFound, RateLimited, StorageError."""
         pod = chosen_pod(page, page.signed_in())
         # As for the used space; each picture is asked for by itself, with the rules for it.
         await self.gate.require_control(page.identity, pod.root)
-        photos, is_complete = await self._photos(pod.root)
+        async with self._turns.of(page.identity):
+            photos, is_complete = await self._photos(pod.root)
         month = page.query_text("month")
         start = next((i for i, each in enumerate(photos) if each.month <= month), len(photos))
         start = start if month else 0

@@ -439,8 +439,7 @@ class HomePage:
         recent: list[ShownChange] = []
         folders: list[Member] = []
         for root in person.pods:
-            members, _request = await self.lists.read(page, root)
-            folders += [each for each in members.sorted(Sorting()) if _is_own_folder(each)]
+            folders += await self._own_folders(page, root)
             used_bytes, quota_bytes = await self.usage.total(page.identity, root)
             pods.append(
                 {
@@ -487,6 +486,15 @@ class HomePage:
             issuer=self.issuer,
             issuer_of_person=self.issuer if person.account_id else None,
         )
+
+    async def _own_folders(self, page: PageRequest, root: ResourcePath) -> Sequence[Member]:
+        """The folders of a pod that are the person's own, none if the rules keep them from the
+        person. Raises StorageError."""
+        try:
+            members, _request = await self.lists.read(page, root)
+        except (AccessDenied, NotFound):
+            return ()
+        return [each for each in members.sorted(Sorting()) if _is_own_folder(each)]
 
 
 def _is_own_folder(member: Member) -> bool:

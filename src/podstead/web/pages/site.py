@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from podstead.core.clock import Randomness
 from podstead.web.browsers import FORGET_STORAGE, json_response, see_other
-from podstead.web.pages.addresses import OTHER_WAYS, SECURITY
+from podstead.web.pages.addresses import SECURITY, SIGNED_OUT
 from podstead.web.pages.cookies import Cookies, Notice
 from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer
@@ -47,9 +47,9 @@ class Site:
             renderer=self.renderer,
             randomness=randomness,
         )
-        self.forgetting_page = None if pods_url == base_url else f"{pods_url}{OTHER_WAYS}"
+        self.forgetting_page = None if pods_url == base_url else f"{pods_url}{SIGNED_OUT}"
         """The page for signing in at the origin of the pods, if that is another one. Its service
-        worker forgets what it has kept for the person whose browser opens that page."""
+        worker forgets there what it has kept for the person, and ends."""
         self.page = self.renderer.page
         self.account_page = self.renderer.account_page
         self.sign_in_page = self.renderer.sign_in_page

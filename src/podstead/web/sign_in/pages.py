@@ -5,6 +5,7 @@ language, the first page of the server, its terms, and the parts that pages are 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -13,7 +14,7 @@ from markupsafe import Markup
 
 from podstead.authn.relying_party.providers import ExternalSignInFailed, SignInProblem
 from podstead.authn.relying_party.sign_ins import VISIT_S, ExternalSignIns, OwnClient
-from podstead.core.errors import BadRequest, NotAuthenticated, NotFound
+from podstead.core.errors import BadRequest, NotAuthenticated, NotFound, RateLimited
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.web.browsers import FORGET_STORAGE, see_other
@@ -66,8 +67,7 @@ class SignInPage:
     @route(addresses.SIGN_IN, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
         """The page. People who are signed in are led on, and others straight to the form of this
-        server's provider, unless they ask for all ways, as after signing out. Raises
-        RateLimited."""
+        server's provider, unless they ask for all ways, as after signing out."""
         afterwards = _afterwards(page)
         if page.person is not None:
             return see_other(afterwards)
@@ -75,7 +75,9 @@ class SignInPage:
         if self.have_accounts and not shows_ways:
             return see_other(addresses.login_url(afterwards))
         if self.external and self.account_provider and not shows_ways and _is_opened(page):
-            return await self.external.leave(page, self.account_provider, afterwards)
+            # The page below has the button for people who have been led there too often.
+            with suppress(RateLimited):
+                return await self.external.leave(page, self.account_provider, afterwards)
         return self.site.page(
             page,
             "sign_in/sign_in.html",
@@ -118,11 +120,12 @@ class SignInPage:
 def _is_opened(page: PageRequest) -> bool:
     """Whether a person opens the page in a browser, and no program or browser fetches it ahead:
     each look at the form of a provider begins a sign-in. The fields that say that it is a
-    navigation do not outlast the service worker."""
+    navigation do not outlast the service worker. No other site begins one in a frame."""
     fields = page.request.fields
     is_page = "text/html" in (fields.get(b"accept") or "")
     is_browser = fields.get(b"sec-fetch-site") is not None
-    return is_page and is_browser and fields.get(b"sec-purpose") is None
+    is_whole = fields.get(b"sec-fetch-dest") in (None, "document", "empty")
+    return is_page and is_browser and is_whole and fields.get(b"sec-purpose") is None
 
 
 def _afterwards(page: PageRequest) -> str:

@@ -52,6 +52,8 @@ async function forget() {
  */
 async function page(event, url) {
   if (url.pathname === SIGN_IN) event.waitUntil(forget());
+  // The person has signed out at another origin: a subscription to notices ends as well.
+  if (url.searchParams.has("signed-out")) event.waitUntil(worker.registration.unregister());
   try {
     const response = await fetch(event.request);
     event.waitUntil(keepPage(event.request, response.clone()));
