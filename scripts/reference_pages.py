@@ -112,6 +112,9 @@ A size is a number of bytes, or a number with a unit: `500M`, `5G` (K, M, G and 
 """
 
 
+_LIVE = "accounts.md#change-settings-while-the-server-runs"
+
+
 def settings_page() -> str:
     """The page ``docs/operate/settings.md``."""
     return "\n".join([_SETTINGS_INTRODUCTION, *map(_section, groups_of(settings_table()))])
@@ -130,6 +133,8 @@ def _entries(rows: Sequence[Row[Any]]) -> Iterator[str]:
         yield ""
         yield f"- Default: {_default(row)}"
         yield f"- Set with: {', '.join(_spellings(row))}"
+        if row.live:
+            yield f"- Can be changed [while the server runs]({_LIVE})"
         yield ""
 
 

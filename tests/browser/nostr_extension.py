@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import dataclass
 
@@ -28,7 +27,7 @@ window.testExtension = (({secret, there}) => {
     if (there) state.come();
     return state;
 })"""
-_addresses = (f"192.0.2.{number}" for number in itertools.count(1))
+_addresses = (f"192.0.2.{number}" for number in range(1, 255))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Some settings can be changed while the server runs (:attr:`podstead.config.table.Row.live`). What
 operators change in the console or by command is stored as a record for each setting. It counts
-where the configuration says nothing: an option, a variable or the file is always stronger, and the
+where the configuration says nothing: an option, a variable or the file takes precedence, and the
 console says so. Each worker of each node looks every two seconds whether anything has changed, and
 has what it needs in memory, so requests read nothing for it.
 """
@@ -166,7 +166,7 @@ class SettingChanges(Actions):
             raise NotFound(f"There is no setting '{name}' that can be changed in a running server.")
         source = (await self.sources()).get(name)
         if source is not None:
-            raise Conflict(f"{name} is set by {source}, which is stronger. Change it there.")
+            raise Conflict(f"{name} is set by {source}, which takes precedence. Change it there.")
         if text is not None:
             if len(text) > MAX_CHARACTERS:
                 raise BadRequest(f"{name} is longer than {MAX_CHARACTERS} characters.")

@@ -42,7 +42,10 @@ def invite() -> None:
     help="For how many days it is valid.",
 )
 @click.option(
-    "--note", metavar="TEXT", default="", help="What the page to create an account says first."
+    "--note",
+    metavar="TEXT",
+    default="",
+    help="A note for those you invite, shown on the registration page.",
 )
 @click.option(
     "--send-to",

@@ -18,7 +18,7 @@ def settings_() -> None:
     """List and change the settings that can be changed while the server runs.
 
     A running server follows within seconds. What an option, an environment variable or the
-    configuration file of the server sets is stronger, and cannot be changed here.
+    configuration file of the server sets takes precedence, and cannot be changed here.
     """
 
 

@@ -55,7 +55,7 @@ class IdpCodes(ErrorCode):
         "The pod '{name}' already has an account.",
         "The pod “{name}” already has an account",
     )
-    INVITATION_NOTE = "A note can have {number} characters"
+    INVITATION_NOTE = "A note can have at most {number} characters"
     TOO_MANY_INVITATION_MESSAGES = "Too many invitations wait to be sent, or were sent today"
     INVITATION_USES = "An invitation can be used 1 to {number:,} times"
     INVITATION_DAYS = "An invitation is valid for 1 to {number:,} days"

@@ -34,7 +34,6 @@ _MTIME: Final = Iri(vocab.STAT_MTIME)
 _SIZE: Final = Iri(vocab.STAT_SIZE)
 _DATE_TIME: Final = Iri(vocab.XSD_DATE_TIME)
 _INTEGER: Final = Iri(vocab.XSD_INTEGER)
-_RDF_SOURCE: Final = Iri(vocab.LDP_RDF_SOURCE)
 _STORAGE: Final = Iri(vocab.PIM_STORAGE_CLASS)
 
 CONTAINER_TYPES: Final = (vocab.LDP_CONTAINER, vocab.LDP_BASIC_CONTAINER, vocab.LDP_RESOURCE)

@@ -243,7 +243,7 @@ class BaseStore(ABC):
     _select_version: str
 
     async def database_version(self) -> tuple[str, int]:
-        (found,) = await self._all(self._select_version, (), _version_of)
+        (found,) = await self._all(self._select_version, (), _pair)
         return found
 
     # --- bodies -------------------------------------------------------------------------------
@@ -466,10 +466,6 @@ def _number(row: Row) -> int:
 
 
 def _pair(row: Row) -> tuple[str, int]:
-    return str(row[0]), int(row[1])
-
-
-def _version_of(row: Row) -> tuple[str, int]:
     return str(row[0]), int(row[1])
 
 

@@ -7,6 +7,7 @@ import pytest
 from podstead.config import Settings
 from podstead.features.mail.destination import MailDelayed
 from podstead.storage.invitations import MAX_NOTE_CHARACTERS
+from podstead.web.limits import WRONG_INVITATIONS_PER_HOUR
 from tests.support.application import Server
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
@@ -45,7 +46,7 @@ async def test_the_page_and_the_message_have_the_note(
     _, _, link = message.text.partition("http://localhost:3000")
     page = await browser.get(link.split()[0])
     assert SHOWN in page.text
-    assert "You are invited:" in page.text
+    assert "A note from whoever invited you:" in page.text
 
 
 async def test_a_message_that_is_sent_again_has_a_link_that_works(
@@ -71,13 +72,24 @@ async def test_a_revoked_invitation_is_not_sent(operator: Browser, office: PostO
 
 
 async def test_a_wrong_code_shows_nothing_and_counts_as_a_guess(
-    operator: Browser, browser: Browser
+    operator: Browser, office: PostOffice, browser: Browser, clock: FakeClock
 ) -> None:
-    await create(operator, note=NOTE)
-    for _ in range(25):
-        page = await browser.get("/idp/register?invitation=0000-0000-0000-0000")
+    await create(operator, note=NOTE, send_to=ADDRESS)
+    [message] = await office.deliver()
+    _, _, link = message.text.partition("http://localhost:3000")
+    shown = (await browser.get(link.split()[0], Sec_Fetch_Mode="navigate")).text
+    assert SHOWN in shown
+    for _ in range(WRONG_INVITATIONS_PER_HOUR):
+        page = await browser.get(
+            "/idp/register?invitation=0000-0000-0000-0000", Sec_Fetch_Mode="navigate"
+        )
         assert page.status == 200
-        assert "You are invited" not in page.text
+        assert "whoever invited you" not in page.text
+    page = await browser.get(link.split()[0], Sec_Fetch_Mode="navigate")
+    assert page.status == 200
+    assert SHOWN not in page.text, "too many wrong codes came from this address"
+    clock.advance(3600)
+    assert SHOWN in (await browser.get(link.split()[0], Sec_Fetch_Mode="navigate")).text
 
 
 @pytest.mark.parametrize(

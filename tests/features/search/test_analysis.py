@@ -33,7 +33,6 @@ any_text = st.text(max_size=60) | st.lists(
     st.sampled_from(WORDS + SEPARATORS) | st.text(alphabet="aåÉßñ\u0301\u00ad東ｶﾞ가ไ٠١", max_size=4),
     max_size=20,
 ).map("".join)
-plain_words = st.text(alphabet="abcdefgäöüé", min_size=1, max_size=6)
 languages = st.sampled_from([None, "de", "en-GB", "nl, en", "zz", "sr", "", "EN_us"])
 
 

@@ -337,15 +337,17 @@ async def test_nobody_waits_for_push_services_of_others_that_do_not_answer(
     for number in range(MAX_DEVICES):
         await subscribe(alice, receiver, f"{number}")
     await tell(services)
-    for _ in range(delivery.AT_ONCE):
-        await receiver.next()
-    bob = await sign_in_by_token(server, server.bob)
-    async with running_receiver() as other:
-        of_bob = await subscribe(bob, other)
-        await tell(services, "other.txt", BOB)
-        assert "other.txt" in said(of_bob, await other.next())["text"]
-    assert receiver.is_quiet, "only some are sent to one person at the same time"
-    released.set()
+    try:
+        for _ in range(delivery.AT_ONCE):
+            await receiver.next()
+        bob = await sign_in_by_token(server, server.bob)
+        async with running_receiver() as other:
+            of_bob = await subscribe(bob, other)
+            await tell(services, "other.txt", BOB)
+            assert "other.txt" in said(of_bob, await other.next())["text"]
+        assert receiver.is_quiet, "only some are sent to one person at the same time"
+    finally:
+        released.set()
 
 
 async def test_what_nobody_takes_is_given_up_after_a_day(

@@ -386,7 +386,6 @@ async def test_a_code_of_another_sign_in_does_not_fit(
     await refused(browser, await elsewhere.come_back(browser))
 
 
-ANOTHER_PERSON = "https://carol.example/#me"
 _FORGERIES: dict[str, Json] = {
     "for another client": {"aud": ["another", "solid"], "azp": "another"},
     "for another client and this one": {"aud": [CLIENT, "another"], "azp": "another"},

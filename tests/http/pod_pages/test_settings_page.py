@@ -42,7 +42,7 @@ async def registered(server: Server, name: str) -> int:
 
 
 async def test_registration_is_closed_and_opened_again(server: Server, operator: Browser) -> None:
-    assert "The setting is changed" in await change(operator, "registration", value="closed")
+    assert "The setting has been changed" in await change(operator, "registration", value="closed")
     assert await registered(server, "carol") == 403
     assert "createPod" not in (await server.public.get("/", accept="application/json")).text
     described = json.loads((await server.public.get("/.well-known/openid-configuration")).text)
@@ -118,7 +118,7 @@ async def test_the_configuration_is_stronger(start: Start, settings: Settings) -
     server = await start(idp=True, registration="open", set_by=given.set_by)
     operator = await sign_in_operator(server, settings)
     page = await operator.get(SETTINGS)
-    assert "Set by --registration, and changed there" in page.text
+    assert "Set by --registration; change it there" in page.text
     assert (await operator.get(f"{SETTINGS}/registration")).status == 404
 
 

@@ -39,7 +39,6 @@ from tests.support.signing import (
 )
 
 EC = Signer.new("ES256")
-CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
 RSA = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
 
 

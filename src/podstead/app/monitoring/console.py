@@ -59,7 +59,7 @@ class ServerHealth:
                 (name, _("%(version)s, migration %(number)s", version=version, number=migration)),
             ),
             started_ms=self._started_ms,
-            workers=self._settings().workers or 1,
+            workers=settings.workers or 1,
             disk_total_bytes=facts.disk.total_bytes,
             disk_free_bytes=facts.disk.free_bytes,
             database_bytes=facts.database_bytes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from podstead.config import value_types
 from podstead.config.table import Group, setting
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a server without links loads none of this
     from podstead.resources.planning import ContainerHook
     from podstead.storage.record_store import RecordStore
 
-MOST_LINKS = 1000
+MOST_LINKS: Final = 1000
 """The largest value of ``sharing_links_per_pod``; so many are read at once."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from podstead.config.table import Group, optional
 from podstead.config.value_types import ValueType
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # others than servers that send mail load none of this
     from podstead.features import WorkerFeature
     from podstead.storage.record_store import RecordStore
 
-LOOK_S = 2
+LOOK_S: Final = 2
 """How often a worker looks for messages, if anything has been written, and whether the destination
 is still the same."""
 _MAIL = ValueType(

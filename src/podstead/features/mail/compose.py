@@ -102,7 +102,7 @@ def trial(site: MailSite, language: str) -> MailText:
     return _composed(
         site,
         language,
-        _("Messages of %(server)s arrive", server=site.server_name),
+        _("Messages from %(server)s arrive", server=site.server_name),
         [_("An operator has sent this message to try the settings for mail. They work.")],
         link=f"{site.base_url}{SETTINGS}",
         before_link=_("The settings:"),

@@ -38,8 +38,9 @@ add_setting_texts(
         "mail": SettingText(
             N_("Mail server"),
             N_(
-                "By it, people confirm their addresses and get links for new passwords. Whoever "
-                "runs the mail server can read these links, and so take over accounts."
+                "It delivers the messages with which people confirm their addresses and get "
+                "links for new passwords. Whoever runs the mail server can read these links, and "
+                "so take over accounts."
             ),
         )
     }
@@ -107,7 +108,10 @@ class MailForm(SettingForm):
             parse_mail_destination(text)
         except ValueError as error:
             raise BadRequest(
-                _("The sender must be an e-mail address. Only this machine needs no encryption.")
+                _(
+                    "The sender must be an e-mail address. Only a mail server on this machine may "
+                    "go without encryption."
+                )
             ) from error
         return text
 

@@ -43,8 +43,8 @@ _PAGE_RESOURCES: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Photo:
-    """A picture with the month of the time at which it was taken: Unix milliseconds, or when it was
-    changed as far as that is not known."""
+    """A picture, and when it was taken in Unix milliseconds, or when it was changed if that is not
+    known."""
 
     metadata: Metadata
     at_ms: int

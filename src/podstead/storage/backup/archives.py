@@ -57,7 +57,6 @@ def is_compressed(file: BinaryIO) -> bool:
     return begins == zstandard.FRAME_HEADER
 
 
-SUFFIX: Final = ".tar.zst"
 _FOLDER: Final = "podstead-backup/"
 _PRIVATE_FILE: Final = 0o600
 _MAX_MANIFEST_BYTES: Final = 64 * 1024 * 1024

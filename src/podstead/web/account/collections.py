@@ -101,12 +101,6 @@ def format_day(unix_s: int) -> str:
     return f"{time.day} {time:%B %Y}"
 
 
-def shown_time(unix_s: int) -> str:
-    """A time as people write it, such as "3 May 2026, 14:05 UTC"."""
-    time = datetime.fromtimestamp(unix_s, UTC)
-    return f"{format_day(unix_s)}, {time:%H:%M} UTC"
-
-
 Entry = TypeVar("Entry")
 
 

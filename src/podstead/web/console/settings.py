@@ -32,7 +32,9 @@ _CHANGES_SHOWN: Final = 20
 
 add_notices(
     Tone.DONE,
-    setting_changed=N_("The setting is changed. All parts of the server follow within seconds."),
+    setting_changed=N_(
+        "The setting has been changed. All parts of the server follow within seconds."
+    ),
 )
 add_notices(
     Tone.PROBLEM,
@@ -69,7 +71,7 @@ _TEXTS: Final[dict[str, SettingText]] = {
     ),
     "operator-name": SettingText(
         N_("Name of the operator"),
-        N_("Who runs this server, as its first page says it."),
+        N_("Who runs this server, as shown on its first page."),
     ),
     "operator-contact": SettingText(
         N_("Contact of the operator"),

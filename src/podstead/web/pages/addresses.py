@@ -87,16 +87,6 @@ def rename_url(path: ResourcePath) -> str:
     return RENAME + path
 
 
-def move_url(path: ResourcePath) -> str:
-    """The form for moving a resource, or selected members of a container."""
-    return MOVE + path
-
-
-def copy_url(path: ResourcePath) -> str:
-    """The form for copying a resource, or selected members of a container."""
-    return COPY + path
-
-
 def delete_url(path: ResourcePath) -> str:
     """The question before a resource, or selected members of a container, are deleted."""
     return DELETE + path
