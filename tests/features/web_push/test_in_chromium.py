@@ -84,8 +84,6 @@ def test_a_notice_is_shown_where_the_person_has_switched_them_on(
         page.add_init_script(f"({SUBSCRIBE})({json.dumps(subscription.sent)})")
         sign_in(page, provider, create_account(provider))
         page.goto(f"{provider.base_url}/.pages/notices")
-        page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
-        page.reload()
         assert violations(page, axe) == {}
         with page.expect_navigation():
             page.get_by_role("button", name="Turn on in this browser").click()
@@ -145,7 +143,5 @@ def test_who_refuses_is_told_where_to_change_that(
         page.add_init_script("Object.defineProperty(Notification, 'permission', {value: 'denied'})")
         sign_in(page, provider, create_account(provider))
         page.goto(f"{provider.base_url}/.pages/notices")
-        page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
-        page.reload()
         expect(page.get_by_text("Change that in its settings")).to_be_visible()
         expect(page.get_by_role("button", name="Turn on in this browser")).to_be_hidden()

@@ -187,6 +187,8 @@ class EntryRow:
     address: str
     about: ShownValue | None
     time: str = ""
+    clock: str = ""
+    """When an event of one day begins, as the grid of a month shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +276,7 @@ class CollectionPages:
         about = next(
             (shown for each in fields for shown in self._values(place, each, row=True)), None
         )
-        title = entry.title
+        title, start = entry.title, entry.moment("start")
         if about is not None and about.text == title:
             about = None
         return EntryRow(
@@ -282,6 +284,7 @@ class CollectionPages:
             entry_url(place.document, entry.iri, self.site.base_url),
             about,
             _times(entry),
+            "" if start is None or _last_day(entry, start) != start.day else start.time,
         )
 
     def _weeks(

@@ -96,11 +96,14 @@ async function move(from, to, names, conflict) {
   const fields = new URLSearchParams({ csrf_token: token, selection: "yes", go: "yes", conflict, to });
   for (const name of names) fields.append("name", name);
   const options = { method: "POST", headers: { Accept: "application/json" }, body: fields };
-  const response = await fetch(`/.pages/move${from}`, options).catch(() => null);
-  if (!response) return { done: [], problem: menu.dataset.offline ?? "" };
-  const text = await response.text();
-  const message = /"message": ?("(?:[^"\\]|\\.)*")/.exec(text)?.[1];
-  return { done: JSON.parse(text).done ?? [], problem: message ? JSON.parse(message) : "" };
+  try {
+    const text = await (await fetch(`/.pages/move${from}`, options)).text();
+    const message = /"message": ?("(?:[^"\\]|\\.)*")/.exec(text)?.[1];
+    return { done: JSON.parse(text).done ?? [], problem: message ? JSON.parse(message) : "" };
+  } catch {
+    // Nothing answered, or only a proxy.
+    return { done: [], problem: menu.dataset.offline ?? "" };
+  }
 }
 
 function stop() {

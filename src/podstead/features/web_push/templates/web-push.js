@@ -58,10 +58,18 @@ async function turnOn() {
   location.reload();
 }
 
+/** The service worker, which the first page after a sign-in has only begun to register. */
+async function ready() {
+  if (!("serviceWorker" in navigator)) return undefined;
+  /** @type {Promise<undefined>} */
+  const late = new Promise((resolve) => setTimeout(resolve, 10000));
+  return Promise.race([navigator.serviceWorker.ready, late]);
+}
+
 /** Show what is possible in this browser. */
 async function show() {
   if (!part || !button) return;
-  const worker = await navigator.serviceWorker?.getRegistration("/.pages/");
+  const worker = await ready();
   const can = worker && "PushManager" in window && "Notification" in window;
   const subscription = can ? await worker.pushManager.getSubscription() : null;
   const isOn = subscription && (await isKnown(subscription.endpoint));
