@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hmac
 import re
 from collections.abc import Container, Sequence
@@ -12,6 +11,7 @@ from typing import NewType
 
 import msgspec
 
+from podstead.core import base64url
 from podstead.core.errors import BadRequest, HeadersTooLarge, NotAuthenticated
 from podstead.core.value import Value
 
@@ -161,7 +161,7 @@ def make_token(
         iat=issued_s,
         exp=msgspec.UNSET if expires_s is None else expires_s,
     )
-    payload = _encode(msgspec.json.encode(claims))
+    payload = base64url.encoded(msgspec.json.encode(claims))
     return f"{payload}.{_sign(key, payload)}"
 
 
@@ -177,7 +177,7 @@ def verify_token(token: str, *, keys: Sequence[SigningKey], now_s: int) -> Verif
     if not token.isascii() or not _signed_by_any(keys, payload, signature):
         raise InvalidToken("Invalid token")
     try:
-        claims = _decoder.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        claims = _decoder.decode(base64url.decoded(payload))
     except (ValueError, msgspec.DecodeError) as error:
         raise InvalidToken("Invalid token") from error
     expires_s = None if claims.exp is msgspec.UNSET else claims.exp
@@ -197,8 +197,4 @@ def _signed_by_any(keys: Sequence[SigningKey], payload: str, signature: str) -> 
 
 
 def _sign(key: SigningKey, payload: str) -> str:
-    return _encode(hmac.digest(key, payload.encode("ascii"), sha256))
-
-
-def _encode(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).rstrip(b"=").decode("ascii")
+    return base64url.encoded(hmac.digest(key, payload.encode("ascii"), sha256))

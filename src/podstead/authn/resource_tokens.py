@@ -8,7 +8,6 @@ the issuer, that the token has not been revoked, and that the proof is new.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ from podstead.authn.claims import (
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.issuers import IssuerKeys
 from podstead.authn.web_ids import WebIdIssuers
+from podstead.core import base64url
 from podstead.core.caches import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
@@ -95,7 +95,7 @@ class DpopNonces:
 
     def _of(self, slot: int) -> str:
         digest = hmac.digest(self._key, slot.to_bytes(8, signed=True), sha256)[:_NONCE_BYTES]
-        return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+        return base64url.encoded(digest)
 
 
 # Verifies DPoP proofs and their first use (RFC 9449, A-101 to ).

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Final, Protocol
 
 from podstead.authn.claims import AUDIENCE, CommonClaims, TokenClaims, same_issuer
 from podstead.authn.web_ids import UNLIMITED, ProfileSources, UnusableDocument, WebIdDocuments
+from podstead.core import base64url
 from podstead.core.clock import Clock, Randomness
 from podstead.core.identity import IDENTITY_SCOPE
 from podstead.core.media_types import SPARQL_UPDATE
@@ -231,7 +231,7 @@ def _bound(claims: dict[str, object], subject: Subject) -> dict[str, object]:
 def _half_hash(access_token: str) -> str:
     """OpenID Connect Core section 3.1.3.6, for SHA-256, which both algorithms use."""
     half = hashlib.sha256(access_token.encode("ascii")).digest()[:16]
-    return base64.urlsafe_b64encode(half).rstrip(b"=").decode("ascii")
+    return base64url.encoded(half)
 
 
 # Checks whether the profile of an account names this provider, and restores the statement (A-109).

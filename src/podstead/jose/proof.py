@@ -6,13 +6,13 @@ once, with :attr:`DpopProof.use_key` and :attr:`DpopProof.usable_until_s`.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import re
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.core import base64url
 from podstead.core.caches import memoize_short_keys
 from podstead.jose import tokens
 
@@ -112,7 +112,7 @@ def _check_access_token(ath: object, access_token: str | None, *, require: bool)
 
 def _hash(text: str) -> str:
     digest = hashlib.sha256(text.encode("ascii")).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+    return base64url.encoded(digest)
 
 
 @memoize_short_keys

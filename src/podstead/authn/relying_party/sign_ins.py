@@ -8,7 +8,6 @@ before its code is sent anywhere, and the token must be that provider's own.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import json
@@ -27,6 +26,7 @@ from podstead.authn.relying_party.providers import (
     ProviderFinder,
     SignInProblem,
 )
+from podstead.core import base64url
 from podstead.core.errors import OutboundError, RemoteUnavailable
 from podstead.jose.tokens import InvalidJose, Json, SigningKeyPair, read_object
 from podstead.storage.record_store import RecordKind, RecordStore, secret_key
@@ -52,7 +52,7 @@ class SignInSecrets:
     @property
     def challenge(self) -> str:
         """The code challenge (RFC 7636 section 4.2)."""
-        return _base64(hashlib.sha256(self.verifier.encode("ascii")).digest())
+        return base64url.encoded(hashlib.sha256(self.verifier.encode("ascii")).digest())
 
 
 def sign_in_secrets(browser_secret: str, state: str) -> SignInSecrets:
@@ -60,7 +60,7 @@ def sign_in_secrets(browser_secret: str, state: str) -> SignInSecrets:
 
     def derived(purpose: str) -> str:
         message = f"{purpose} {state}".encode()
-        return _base64(hmac.digest(browser_secret.encode(), message, "sha256"))
+        return base64url.encoded(hmac.digest(browser_secret.encode(), message, "sha256"))
 
     return SignInSecrets(verifier=derived("verifier"), nonce=derived("nonce"))
 
@@ -134,10 +134,6 @@ def client_document(client_id: str, metadata: Mapping[str, object]) -> bytes:
     """The Client ID Document of this server (Solid-OIDC section 5.1)."""
     context = "https://www.w3.org/ns/solid/oidc-context.jsonld"
     return json.dumps({"@context": context, "client_id": client_id, **metadata}).encode()
-
-
-def _base64(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).rstrip(b"=").decode("ascii")
 
 
 VISIT_S: Final = 600

@@ -10,8 +10,6 @@ passkeys (A-116, A-120).
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -20,6 +18,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from podstead.core import base64url
 from podstead.core.codes import ErrorCode
 from podstead.core.errors import BadRequest
 from podstead.idp.audit import EventKind
@@ -214,18 +213,13 @@ class CeremonyVerifier(Protocol):
     ) -> Assertion: ...
 
 
-def base64url_encoded(content: bytes) -> str:
-    """Bytes in the encoding of WebAuthn's JSON: base64url without padding."""
-    return base64.urlsafe_b64encode(content).rstrip(b"=").decode("ascii")
-
-
 def base64url_decoded(text: object) -> bytes | None:
     """The decoded bytes; ``None`` if the value is not base64url."""
     if not isinstance(text, str):
         return None
     try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
+        return base64url.decoded(text)
+    except ValueError:
         return None
 
 
@@ -250,7 +244,7 @@ def creation_options(
 ) -> Mapping[str, object]:
     """``PublicKeyCredentialCreationOptionsJSON``, with the key of the challenge."""
     return {
-        "challenge": base64url_encoded(bytes.fromhex(offer.issued.challenge)),
+        "challenge": base64url.encoded(bytes.fromhex(offer.issued.challenge)),
         "rp": {"name": server_name, "id": party.rp_id},
         "user": {
             "id": offer.user_handle,
@@ -275,7 +269,7 @@ def creation_options(
 def request_options(issued: IssuedChallenge, party: RelyingParty) -> Mapping[str, object]:
     """``PublicKeyCredentialRequestOptionsJSON``, with the key of the challenge."""
     return {
-        "challenge": base64url_encoded(bytes.fromhex(issued.challenge)),
+        "challenge": base64url.encoded(bytes.fromhex(issued.challenge)),
         "rpId": party.rp_id,
         "allowCredentials": [],
         "timeout": _TIMEOUT_MS,

@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from podstead.core import base64url
 from podstead.core.errors import BadRequest, Conflict, NotFound
 from podstead.features.passkeys.ceremonies import (
     ADDING,
@@ -32,7 +33,6 @@ from podstead.features.passkeys.ceremonies import (
     UnknownCredential,
     VerificationFailed,
     base64url_decoded,
-    base64url_encoded,
     response_of,
 )
 from podstead.idp.audit import Audit, AuditEvent, EventKind, RequestSource
@@ -204,7 +204,7 @@ class Passkeys:
     # --- parts --------------------------------------------------------------------------------
 
     def _new_handle(self) -> str:
-        return base64url_encoded(bytes.fromhex(self.records.randomness.token_hex(_HANDLE_BYTES)))
+        return base64url.encoded(bytes.fromhex(self.records.randomness.token_hex(_HANDLE_BYTES)))
 
     def _made(
         self,
@@ -215,7 +215,7 @@ class Passkeys:
         name: str,
     ) -> Passkey:
         return Passkey(
-            credential_id=base64url_encoded(created.credential_id),
+            credential_id=base64url.encoded(created.credential_id),
             account_id=account.account_id,
             user_handle=taken.user_handle or "",
             public_key=created.public_key,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from podstead.core import base64url
 from podstead.features.passkeys.ceremonies import (
     ALGORITHMS,
     MAX_CREDENTIAL_ID_BYTES,
@@ -14,7 +15,6 @@ from podstead.features.passkeys.ceremonies import (
     RelyingParty,
     VerificationFailed,
     base64url_decoded,
-    base64url_encoded,
     response_of,
 )
 
@@ -114,7 +114,7 @@ def _without_statement(credential: Credential) -> dict[str, object]:
     response = response_of(credential)
     made = parse_cbor(base64url_decoded(response.get("attestationObject")) or b"")
     plain = encode_cbor({"fmt": "none", "attStmt": {}, "authData": made["authData"]})
-    return {**credential, "response": {**response, "attestationObject": base64url_encoded(plain)}}
+    return {**credential, "response": {**response, "attestationObject": base64url.encoded(plain)}}
 
 
 def _is_synced(kind: CredentialDeviceType) -> bool:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from podstead.app.adapters.foreign import ForeignDocuments
+from podstead.core import base64url
 from podstead.core.conditional import parse_http_date
 from podstead.core.errors import OutboundError, ServerTrouble
 from podstead.core.request_context import set_requester
@@ -29,10 +30,8 @@ from podstead.features.web_push.devices import (
     Device,
     Push,
     ServerKey,
-    from_base64url,
     push_due_ms,
     push_key,
-    to_base64url,
 )
 from podstead.outbound.foreign_documents import Purpose
 from podstead.storage.record_store import Lease, RecordStore, Versioned
@@ -187,7 +186,7 @@ class PushSender:
             "sub": f"{self.base_url}/",
         }
         token = pair.sign(claims, media_type="JWT")
-        return f"vapid t={token}, k={to_base64url(await self.key.public())}"
+        return f"vapid t={token}, k={base64url.encoded(await self.key.public())}"
 
     def _content(self, device: Device, push: Push) -> bytes:
         # Loads the ciphers.
@@ -201,8 +200,8 @@ class PushSender:
         }
         return encryption.encrypted(
             json.dumps(said, ensure_ascii=False).encode(),
-            key=from_base64url(device.key),
-            secret=from_base64url(device.secret),
+            key=base64url.decoded(device.key),
+            secret=base64url.decoded(device.secret),
             sender=encryption.new_sender(),
             salt=bytes.fromhex(self.records.randomness.token_hex(encryption.SALT_BYTES)),
         )

@@ -3,8 +3,6 @@ recognize this server (RFC 8292)."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from podstead.core import base64url
 from podstead.core.identifiers import ResourcePath
 from podstead.jose.tokens import SigningKeyPair
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned
@@ -72,19 +71,6 @@ PUSHES: Final = RecordKind("push", Push)
 PUSH_KEYS: Final = RecordKind("push-key", PushKey)
 
 
-def to_base64url(content: bytes) -> str:
-    """Base64url without padding."""
-    return base64.urlsafe_b64encode(content).rstrip(b"=").decode("ascii")
-
-
-def from_base64url(text: str) -> bytes:
-    """The bytes of base64url, with or without padding. Raises ValueError."""
-    try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
-    except binascii.Error as error:
-        raise ValueError(str(error)) from error
-
-
 def push_key(at_ms: int, push: Push, root: str) -> str:
     """The key of the record of a message."""
     return f"{at_ms:015d}.{push.device}.{push.notice_id}.{root}"
@@ -111,7 +97,7 @@ class ServerKey:
     async def public(self) -> bytes:
         """The public key, as an uncompressed point. Raises ServerTrouble."""
         jwk = (await self.pair()).public_jwk()
-        return b"\x04" + from_base64url(str(jwk["x"])) + from_base64url(str(jwk["y"]))
+        return b"\x04" + base64url.decoded(str(jwk["x"])) + base64url.decoded(str(jwk["y"]))
 
     async def _find(self) -> Changes[SigningKeyPair]:
         stored = await self._records.read(PUSH_KEYS, _MARK)

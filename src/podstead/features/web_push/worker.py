@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.authn.web_ids import LocalWebIds
+from podstead.core import base64url
 from podstead.core.errors import BadRequest, NotFound, OutboundError
 from podstead.core.identifiers import ResourcePath
 from podstead.features import WorkerFeature
@@ -20,8 +21,6 @@ from podstead.features.web_push.devices import (
     Device,
     Devices,
     ServerKey,
-    from_base64url,
-    to_base64url,
 )
 from podstead.web.browsers import json_response
 from podstead.web.codes import WebCodes
@@ -125,7 +124,7 @@ class PushPages:
         WrongFormToken, NotFound, ServerTrouble."""
         await page.form()
         self._root(page)
-        return json_response(200, {"key": to_base64url(await self.key.public())})
+        return json_response(200, {"key": base64url.encoded(await self.key.public())})
 
     @route(PUSH, "POST", is_page=False)
     async def add(self, page: PageRequest) -> Response:
@@ -183,8 +182,8 @@ def _is_valid(device: Device) -> bool:
 
     try:
         return (
-            is_key(from_base64url(device.key))
-            and len(from_base64url(device.secret)) == SECRET_BYTES
+            is_key(base64url.decoded(device.key))
+            and len(base64url.decoded(device.secret)) == SECRET_BYTES
         )
     except ValueError:
         return False

@@ -9,13 +9,13 @@ enough of them is served here.
 from __future__ import annotations
 
 import asyncio
-import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from podstead.core import base64url
 from podstead.core.clock import Clock, Randomness
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
@@ -134,7 +134,7 @@ class Sender:
 
 def _hash(token: str) -> str:
     digest = hashlib.sha256(token.encode("ascii")).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+    return base64url.encoded(digest)
 
 
 class SenderEndpoint:
