@@ -52,9 +52,9 @@ def test_all_workers_follow_a_command_and_a_restart_keeps_it(tmp_path: Path) -> 
 
 
 def test_what_the_server_was_started_with_is_stronger(tmp_path: Path) -> None:
-    options = ["--idp", "--registration", "open"]
+    options = ["--idp", "--registration", "closed"]
     with running_server(ServerProcess(tmp_path / "root", options=options)) as server:
-        result = run(server.root, "set", "registration", "closed")
+        result = run(server.root, "set", "registration", "open")
         assert result.exit_code == 1
         assert "--registration" in result.output
         [listed] = [
@@ -62,8 +62,8 @@ def test_what_the_server_was_started_with_is_stronger(tmp_path: Path) -> None:
             for each in json.loads(done(server.root, "list", "--json"))
             if each["name"] == "registration"
         ]
-        assert listed["source"] == "--registration"
-        assert not is_closed(server)
+        assert (listed["source"], listed["value"]) == ("--registration", None)
+        assert is_closed(server)
 
 
 def test_secrets_are_typed_and_never_printed(tmp_path: Path) -> None:

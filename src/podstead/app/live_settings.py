@@ -105,6 +105,7 @@ class LiveSettings:
         self.stored: Mapping[str, StoredSetting] = {}
         self._records = records
         self._version = 0
+        self._lock = asyncio.Lock()
 
     def data_version(self) -> int:
         """A number that is different after every change that this worker has seen."""
@@ -124,11 +125,13 @@ class LiveSettings:
 
     async def look(self) -> None:
         """See what has changed. Raises StorageError."""
-        stored = await read_stored(self._records)
-        if stored != self.stored:
-            self.current = completed(self.given, stored)
-            self.stored = stored
-            self._version += 1
+        # Of two at once, one could put older settings back.
+        async with self._lock:
+            stored = await read_stored(self._records)
+            if stored != self.stored:
+                self.current = completed(self.given, stored)
+                self.stored = stored
+                self._version += 1
 
     async def follow(self) -> None:
         """Look at intervals; runs forever, also after errors. What is known stays in effect."""

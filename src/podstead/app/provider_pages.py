@@ -169,7 +169,9 @@ class ProviderPages:
                 self._services.consent,
             ),
             collections.GrantCollection(site, provider.connected_clients, audit),
-            collections.SessionCollection(site, provider.sessions, audit),
+            collections.SessionCollection(
+                site, provider.sessions, PodSessions(provider.records, site.cookies), audit
+            ),
         )
 
     @cached_property

@@ -91,27 +91,28 @@ def announce(settings: Settings) -> None:
     ``quiet`` is on."""
     if settings.quiet:
         return
-    echo_lines(summary(settings, pid=os.getpid()))
+    link: str | None = None
+    trouble: PodsteadError | None = None
     if settings.idp:
-        _print_first_link(settings)
-
-
-def _print_first_link(settings: Settings) -> None:
-    async def create(root: DataRoot) -> str | None:
-        secret = await root.accounts.create_first_link()
-        return None if secret is None else root.link(secret)
-
-    try:
-        link = in_root(settings, create)
-    except PodsteadError as error:
-        echo(f"The link for the operator's account could not be created: {error}", err=True)
-        return
+        try:
+            settings, link = in_root(settings, _in_effect)
+        except PodsteadError as error:
+            trouble = error
+    echo_lines(summary(settings, pid=os.getpid()))
+    if trouble is not None:
+        echo(f"The link for the operator's account could not be created: {trouble}", err=True)
     if link is not None:
         echo(
             "No account is an operator's yet. This link creates one; it works once, within 24 "
             "hours:"
         )
         echo(f"  {link}")
+
+
+async def _in_effect(root: DataRoot) -> tuple[Settings, str | None]:
+    """The settings with what operators have changed, and the link for the first operator."""
+    secret = await root.accounts.create_first_link()
+    return root.settings, None if secret is None else root.link(secret)
 
 
 def summary(settings: Settings, *, pid: int) -> str:

@@ -83,13 +83,15 @@ async def test_one_folder_to_read_only(pages_server: Server, browser: Browser, n
 
 
 @pytest.mark.usefixtures("documents")
+@pytest.mark.parametrize("access", ["all", "less"])
 async def test_one_choice_limits_to_a_folder_whatever_else_is_ticked(
-    pages_server: Server, browser: Browser, notes: App
+    pages_server: Server, browser: Browser, notes: App, access: str
 ) -> None:
     await sign_in(browser)
     page = await browser.get(notes.request(prompt="consent"))
     assert '<option value="/alice/photos/">photos</option>' in page.text
-    chosen = {"only": "/alice/photos/", "access": "all", "shared": "yes", "rules": "yes"}
+    chosen = {"only": "/alice/photos/", "access": access, "shared": "yes", "rules": "yes"}
+    chosen["place:/alice/"] = "yes"
     chosen |= dict.fromkeys(ALL, "yes")  # as the page has them
     tokens = await notes.tokens(await allow(browser, page, **chosen))
     (granted,) = tokens["authorization_details"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -72,6 +73,8 @@ def test_the_fields_are_what_is_stored() -> None:
         {"host": ""},
         {"port": "0"},
         {"port": "70000"},
+        {"port": "5432"},
+        {"host": "192.168.0.1", "port": "22"},
         {"port": "25\r\nX"},
         {"security": "none"},
         {"security": "some"},
@@ -117,7 +120,7 @@ async def test_a_message_tries_it_and_people_can_get_mail_at_once(
     here = {"host": "localhost", "port": str(mail_server.port), "sender": mail.SENDER}
     login = {"user": mail.USER, "password": "wrong"}
     page = await operator.send(await operator.get(MAIL), MAIL, **{**SENT, **here, **login})
-    assert "could not be sent" in (await tried(operator)).text
+    assert "does not accept the name or the password" in (await tried(operator)).text
     login["password"] = mail.PASSWORD
     page = await operator.send(await operator.get(MAIL), MAIL, **{**SENT, **here, **login})
     assert page.status == 200
@@ -126,6 +129,30 @@ async def test_a_message_tries_it_and_people_can_get_mail_at_once(
     assert 'name="login"' in (await other.get(forgot)).text
     page = await operator.send(await operator.get(MAIL), MAIL, change="default")
     assert 'name="login"' not in (await other.get(forgot)).text
+
+
+async def test_what_is_tried_says_only_what_kind_of_trouble_it_is(
+    operator: Browser, mail_server: MailServer
+) -> None:
+    here = {"host": "localhost", "sender": mail.SENDER, "user": "", "password": ""}
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # and nothing listens
+        for port, security, said in (
+            (closed.getsockname()[1], "starttls", "could not be reached"),
+            (mail_server.port, "tls", "no encrypted connection"),
+        ):
+            sent = {**SENT, **here, "port": str(port), "security": security}
+            assert (await operator.send(await operator.get(MAIL), MAIL, **sent)).status == 200
+            text = (await tried(operator)).text
+            assert said in text
+            for reason in ("Error", "refused", "Errno", "TLS:"):
+                assert reason not in text.split("could not be sent")[1][:200]
+
+
+def test_what_can_no_longer_be_read_is_an_empty_form_that_says_so() -> None:
+    facts = MailForm().facts("smtp://mail.example?from=nobody")
+    assert (facts["mail"], facts["is_unreadable"]) == (None, True)
+    assert not MailForm().facts(text_of())["is_unreadable"]
 
 
 async def tried(operator: Browser) -> Page:

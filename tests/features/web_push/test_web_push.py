@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podstead.app.adapters import root
 from podstead.app.adapters.audit import LogAudit
@@ -29,6 +30,7 @@ from podstead.features.web_push.encryption import encrypted
 from podstead.features.web_push.worker import TESTS_PER_HOUR, WebPushInWorker
 from podstead.idp.administration.pods import PodActions
 from podstead.outbound import requests
+from podstead.storage.pods import revocations
 from podstead.storage.record_store import RecordKind
 from podstead.web.pages.notifier import SHARED, PersonNotice
 from tests.features.web_push.push import (
@@ -518,6 +520,10 @@ async def test_they_follow_a_renamed_pod_and_go_with_it(
 ) -> None:
     receiver.answers = [503, 503]
     subscription = await subscribe(alice, receiver)
+    [device] = await devices_of(services)
+    # As if signed in to an account: a new name revokes all tokens.
+    without = replace(device.value, token_id=None)
+    await services.records.commit([DEVICES.put(device.key, without, owner=device.owner)])
     await tell(services)
     await receiver.next()
     assert await until_postponed(services) == 1
@@ -530,6 +536,18 @@ async def test_they_follow_a_renamed_pod_and_go_with_it(
     await PodActions(services.records, LogAudit()).delete("alicia")
     assert await devices_of(services) == []
     assert await waiting(services) == 0
+
+
+async def test_a_browser_gets_nothing_after_its_token_was_revoked(
+    services: Services, alice: Browser, receiver: Receiver, clock: FakeClock
+) -> None:
+    await subscribe(alice, receiver)
+    tokens = await services.store.list_tokens(pod="alice")
+    assert await services.records.try_commit(revocations(tokens, now_s=clock.now_ms() // 1000))
+    await tell(services)
+    await until_empty(services, PUSHES)
+    assert await devices_of(services) == []
+    assert receiver.is_quiet
 
 
 async def test_they_go_with_the_account(

@@ -641,10 +641,23 @@ async def test_the_sessions_of_a_pod_end_on_the_page_about_security_at_the_provi
     assert (await others.get("/.pages/files/alice/private/")).path == "/.pages/sign-in"
 
 
+async def test_a_browser_that_is_removed_at_the_provider_is_signed_out_of_the_pods(
+    start: Start,
+) -> None:
+    server = await start(idp=True, idp_base_url=PROVIDER)
+    others, provider = await signed_in_at_both(server, f"{BASE}/alice/#me")
+    page = await provider.get("/.pages/security")
+    [removing] = [
+        each.action for each in page.forms if each.action.startswith("/idp/account/sessions/")
+    ]
+    await provider.send(page, removing)
+    assert (await others.get("/.pages/files/alice/private/")).path == "/.pages/sign-in"
+
+
 async def signed_in_at_both(server: Server, typed: str | None) -> tuple[Browser, Browser]:
     """The browsers in which Alice is signed in to her pod, and at the provider of the server."""
     pods = Browser(server.application)
-    page = await pods.get(SIGN_IN)
+    page = await pods.get(f"{SIGN_IN}?ways=all")
     if typed is None:
         form = next(form for form in page.forms if form.fields.get("identity"))
         page = await pods.post(form.action, dict(form.fields))

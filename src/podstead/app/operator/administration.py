@@ -297,7 +297,8 @@ class TokenAdministration:
 
 @dataclass(frozen=True, slots=True)
 class ListedSetting:
-    """A setting that can be changed while the server runs; secrets have no value."""
+    """A setting that can be changed while the server runs. Secrets have no value, nor has what
+    the configuration sets."""
 
     name: str
     value: str | None
@@ -338,13 +339,14 @@ class DataRoot:
         return any(row.name == name and row.secret for row in live_rows())
 
     async def live_settings(self) -> Sequence[ListedSetting]:
-        """The settings that can be changed while the server runs."""
+        """The settings that can be changed while the server runs; what the configuration of the
+        server sets has no value here."""
         stored, sources = await read_stored(self.records), await self.setting_changes.sources()
         return [
             ListedSetting(
                 row.name,
                 None
-                if row.secret
+                if row.secret or row.name in sources
                 else stored[row.name].text
                 if row.name in stored
                 else row.default_text,

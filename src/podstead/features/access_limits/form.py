@@ -206,7 +206,7 @@ class LimitForm:
         now_s = self.records.now_s()
         ends_s = _end(sent, now_s, None if present is None else present.ends_s)
         access = sent.text("access") or ("all" if asked is None else "asked")
-        if sent.text("only") and access != "less":
+        if sent.text("only"):
             # A folder that was chosen is the limit, whatever else is still ticked.
             access = "less"
             common = {each: sent.fields.get(each) for each in ACTIONS}

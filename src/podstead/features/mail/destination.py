@@ -14,11 +14,24 @@ if TYPE_CHECKING:
 
 SUBMISSION_PORT: Final = 587
 TLS_PORT: Final = 465
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+class MailTrouble(Enum):
+    """At what a message failed."""
+
+    NOT_REACHED = "not reached"
+    TLS = "tls"
+    SIGN_IN = "sign-in"
+    REFUSED = "refused"
 
 
 class MailError(Exception):
     """A message could not be handed over."""
+
+    def __init__(self, reason: str, trouble: MailTrouble = MailTrouble.REFUSED) -> None:
+        super().__init__(reason)
+        self.trouble = trouble
 
 
 class MailDelayed(MailError):
@@ -109,6 +122,6 @@ def _security(scheme: str, options: list[str], *, host: str) -> MailSecurity:
     """No TLS only for this machine, since passwords and links would be readable on the way."""
     if not options:
         return MailSecurity.TLS if scheme == "smtps" else MailSecurity.STARTTLS
-    if options != ["none"] or scheme != "smtp" or host not in _LOOPBACK:
+    if options != ["none"] or scheme != "smtp" or host not in LOOPBACK:
         raise ValueError
     return MailSecurity.NONE

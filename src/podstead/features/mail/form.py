@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -10,10 +11,12 @@ from urllib.parse import quote
 from podstead.config.value_types import HOST, integer
 from podstead.core.errors import BadRequest
 from podstead.features.mail.destination import (
+    LOOPBACK,
     MailDestination,
     MailError,
     MailKind,
     MailSecurity,
+    MailTrouble,
     parse_mail_destination,
 )
 from podstead.idp.administration.audit_log import Operator
@@ -31,7 +34,11 @@ from podstead.web.routes import route
 MAIL: Final = f"{SETTINGS}/mail"
 TRIAL: Final = f"{SETTINGS}/mail/trial"
 TRIALS_PER_HOUR: Final = 10
-MAX_REASON_CHARACTERS: Final = 200
+MAIL_PORTS: Final = (25, 465, 587, 2525)
+"""Those at which mail servers of other machines are. With any port, an operator of the console
+could try what else is in the network of the server."""
+
+logger = logging.getLogger("podstead.mail")
 
 add_setting_texts(
     {
@@ -50,7 +57,17 @@ add_notices(
 )
 add_notices(
     Tone.PROBLEM,
-    mail_not_tried=N_("The message could not be sent: %(subject)s"),
+    mail_not_reached=N_(
+        "The message could not be sent: the mail server could not be reached, or it does not "
+        "answer as one. The log of the server says more."
+    ),
+    mail_no_tls=N_(
+        "The message could not be sent: no encrypted connection to the mail server is possible."
+    ),
+    mail_no_sign_in=N_(
+        "The message could not be sent: the mail server does not accept the name or the password."
+    ),
+    mail_refused=N_("The message could not be sent: the mail server does not accept it."),
     mail_no_address=N_("Your account has no e-mail address to send the message to."),
     mail_off=N_("No mail server is set."),
     mail_too_often=N_("You have sent many messages in the last hour. Try again later."),
@@ -60,6 +77,12 @@ _SECURITIES: Final = {
     MailSecurity.STARTTLS: N_("STARTTLS (usually port 587)"),
     MailSecurity.TLS: N_("TLS (usually port 465)"),
     MailSecurity.NONE: N_("None; only for a mail server on this machine"),
+}
+_NOTICES: Final = {
+    MailTrouble.NOT_REACHED: "mail-not-reached",
+    MailTrouble.TLS: "mail-no-tls",
+    MailTrouble.SIGN_IN: "mail-no-sign-in",
+    MailTrouble.REFUSED: "mail-refused",
 }
 _PORT: Final = integer(1, 65535)
 
@@ -74,6 +97,7 @@ class MailForm(SettingForm):
         destination = _smtp(stored)
         return {
             "mail": destination,
+            "is_unreadable": bool(stored) and not _is_readable(stored),
             "securities": [(each.value, _(text)) for each, text in _SECURITIES.items()],
             "after": "pods/mail/trial.html",
             "trial_url": TRIAL,
@@ -88,6 +112,8 @@ class MailForm(SettingForm):
             host, port = HOST.parse(host.strip("[]")), _PORT.parse(sent.text("port").strip())
         except ValueError as error:
             raise BadRequest(_("The mail server or its port is not valid.")) from error
+        if port not in MAIL_PORTS and host not in LOOPBACK:
+            raise BadRequest(_("A mail server has port 587, 465, 25 or 2525."))
         if user and not password:
             known = _smtp(stored)
             same = known is not None and (known.host, known.port, known.security, known.user) == (
@@ -116,8 +142,17 @@ class MailForm(SettingForm):
         return text
 
 
+def _is_readable(stored: str) -> bool:
+    try:
+        parse_mail_destination(stored)
+    except ValueError:
+        return False
+    return True
+
+
 def _smtp(stored: str) -> MailDestination | None:
-    destination = parse_mail_destination(stored) if stored else None
+    """``None`` also for what can no longer be read."""
+    destination = parse_mail_destination(stored) if stored and _is_readable(stored) else None
     is_smtp = destination is not None and destination.kind is MailKind.SMTP
     return destination if is_smtp else None
 
@@ -158,5 +193,6 @@ class MailTrial:
         try:
             await sender.send_trial(address, page.texts.language)
         except MailError as error:
-            return Notice("mail-not-tried", str(error)[:MAX_REASON_CHARACTERS])
+            logger.warning("A message to try the mail server could not be sent: %s", error)
+            return Notice(_NOTICES[error.trouble])
         return Notice("mail-tried")

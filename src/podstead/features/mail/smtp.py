@@ -15,6 +15,7 @@ from podstead.features.mail.destination import (
     MailDestination,
     MailRefused,
     MailSecurity,
+    MailTrouble,
 )
 
 TIME_LIMIT_S: Final = 30
@@ -67,9 +68,9 @@ class SmtpTransport:
             kind = MailRefused if error.code in _PERMANENT else MailDelayed
             raise kind(f"the message was refused ({error.code})") from error
         except aiosmtplib.SMTPResponseException as error:
-            raise MailDelayed(f"{type(error).__name__} ({error.code})") from error
+            raise MailDelayed(f"{type(error).__name__} ({error.code})", _trouble(error)) from error
         except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
-            raise MailDelayed(_reason(error)) from error
+            raise MailDelayed(_reason(error), _trouble(error)) from error
         except (ValueError, UnicodeError) as error:
             raise MailRefused("the message cannot be sent as mail") from error
         finally:
@@ -88,9 +89,22 @@ class _Client(aiosmtplib.SMTP):
 
 def _reason(error: BaseException) -> str:
     """The reason for an error, without the words of the mail server or a person."""
-    cause = error.__cause__ or error.__context__
-    if isinstance(error, ssl.SSLError):
-        return f"TLS: {error.reason or error}"
-    if isinstance(cause, ssl.SSLError):
-        return f"TLS: {cause.reason or cause}"
+    of_tls = _tls_error(error)
+    if of_tls is not None:
+        return f"TLS: {of_tls.reason or of_tls}"
     return f"{type(error).__name__}: {error}"
+
+
+def _tls_error(error: BaseException) -> ssl.SSLError | None:
+    causes = (error, error.__cause__ or error.__context__)
+    return next((each for each in causes if isinstance(each, ssl.SSLError)), None)
+
+
+def _trouble(error: BaseException) -> MailTrouble:
+    if _tls_error(error) is not None:
+        return MailTrouble.TLS
+    if isinstance(error, aiosmtplib.SMTPAuthenticationError):
+        return MailTrouble.SIGN_IN
+    if isinstance(error, aiosmtplib.SMTPSenderRefused):
+        return MailTrouble.REFUSED
+    return MailTrouble.NOT_REACHED

@@ -149,8 +149,12 @@ class PushSender:
             await self._take(stored, device, await self._post(device.value, push))
 
     async def _may_get(self, device: Versioned[Device], root: str) -> bool:
-        """Whether the account is enabled, and the browser was added since all sessions ended; if it
-        was not, it is removed."""
+        """Whether the account is enabled, the browser was added since all sessions ended, and the
+        token with which the person had signed in is valid. A browser is removed for the latter
+        two."""
+        if not await self._is_valid(device.value.token_id):
+            await self.records.commit([DEVICES.drop(device.key)])
+            return False
         stored = None if self.accounts is None else await self.accounts.find(root.strip("/"))
         if stored is None:
             return True
@@ -158,6 +162,14 @@ class PushSender:
             await self.records.commit([DEVICES.drop(device.key)])
             return False
         return not stored.value.disabled
+
+    async def _is_valid(self, token_id: str | None) -> bool:
+        if token_id is None:
+            return True
+        token = await self.records.store.read_token(token_id)
+        if token is None or token.revoked_s is not None:
+            return False
+        return token.expires_s is None or token.expires_s > self.records.now_s()
 
     async def _post(self, device: Device, push: Push) -> PostReply | None:
         """The response of the push service, ``None`` without one."""

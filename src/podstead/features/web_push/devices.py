@@ -48,6 +48,8 @@ class Device(msgspec.Struct, frozen=True, omit_defaults=True):
     user_agent: str = ""
     paused_until_ms: int = 0
     """Until when nothing is sent, since the push service did not take a message."""
+    token_id: str | None = None
+    """The token of the pod by which the person had signed in."""
 
 
 class Push(msgspec.Struct, frozen=True, omit_defaults=True):

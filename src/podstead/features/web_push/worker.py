@@ -131,6 +131,7 @@ class PushPages:
         """Add the browser that sends this, with the members of its subscription. Raises
         NotAuthenticated, WrongFormToken, NotFound, BadRequest, ServerTrouble."""
         sent = await page.form()
+        identity = page.signed_in().identity
         device = Device(
             endpoint=sent.text("endpoint"),
             key=sent.text("p256dh"),
@@ -138,6 +139,7 @@ class PushPages:
             since_ms=self.devices.records.now_ms(),
             language=page.texts.language,
             user_agent=page.user_agent,
+            token_id=identity.token_id,
         )
         if not (_is_valid(device) and await self._may_send_to(device.endpoint)):
             raise BadRequest("This is not a subscription that this server can send to")

@@ -50,7 +50,7 @@ from podstead.web.response import HeaderField, Response, content_response
 from podstead.web.routes import route
 from podstead.web.sign_in.authorization import ClientTerms, ConsentExtension
 from podstead.web.sign_in.browser_sign_in import BrowserSignIn, PasswordRecovery
-from podstead.web.sign_in.people import PodBrowser, PodSessions
+from podstead.web.sign_in.people import PodBrowser, PodSessions, end_browser_session
 
 EventsOf = Callable[[str], Awaitable[Sequence[SecurityEvent]]]
 """The events of an account, the newest first. Raises StorageError."""
@@ -181,10 +181,13 @@ class AccountPages:
         if page.open_session is None:
             return self._signed_out(page)
         await page.submission()
-        endings = await self.pod_sessions.endings_of(self.site.base_url, page.open_session)
-        await self.sessions.end(page.open_session.stored, endings)
-        account_id = page.open_session.account.account_id
-        self.audit.note(AuditEvent.SIGNED_OUT, account_id=account_id)
+        await end_browser_session(
+            page.open_session,
+            self.site.base_url,
+            sessions=self.sessions,
+            pod_sessions=self.pod_sessions,
+            audit=self.audit,
+        )
         return self._signed_out(page)
 
     @route(SESSIONS_PATH, "POST", "DELETE", is_page=False)

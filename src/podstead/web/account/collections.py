@@ -35,6 +35,7 @@ from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.sign_in.authorization import ConsentExtension, places_of
+from podstead.web.sign_in.people import PodSessions, end_browser_session
 
 _ID_CHARACTERS: Final = 32
 
@@ -242,6 +243,7 @@ class SessionCollection(Collection[Versioned[BrowserSession]]):
     missing = WebCodes.NO_SUCH_ENTRY
 
     sessions: Sessions
+    pod_sessions: PodSessions
     audit: Audit
 
     async def entries(self, owner: OpenSession) -> Sequence[Versioned[BrowserSession]]:
@@ -268,8 +270,13 @@ class SessionCollection(Collection[Versioned[BrowserSession]]):
         owner = page.owner()
         for stored in await self.sessions.of_account(owner.account):
             if stored.value.public_id == key:
-                await self.sessions.end(stored)
-                self.audit.note(AuditEvent.SIGNED_OUT, account_id=owner.account.account_id)
+                await end_browser_session(
+                    OpenSession(stored, owner.owner),
+                    self.site.base_url,
+                    sessions=self.sessions,
+                    pod_sessions=self.pod_sessions,
+                    audit=self.audit,
+                )
                 return Removed(_SIGNED_OUT if stored.key == owner.stored.key else "session")
         raise NotFound(WebCodes.NO_SUCH_SESSION)
 

@@ -30,7 +30,7 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response
-from podstead.web.sign_in.people import PodSessions
+from podstead.web.sign_in.people import PodSessions, end_browser_session
 
 PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
 _FIRST_DAY_S: Final = 86_400
@@ -332,9 +332,13 @@ class PeopleByAccount:
             return []
         found = await self.sessions.read(secret)
         if found is not None:
-            endings = await self.pod_sessions.endings_of(self.issuer, found)
-            await self.sessions.end(found.stored, endings)
-            self.audit.note(AuditEvent.SIGNED_OUT, account_id=found.account.account_id)
+            await end_browser_session(
+                found,
+                self.issuer,
+                sessions=self.sessions,
+                pod_sessions=self.pod_sessions,
+                audit=self.audit,
+            )
         return [self.cookies.clear(SESSION)]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import Audit
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.grants import ConnectedClients
 from podstead.idp.keys import ProviderKeys
@@ -27,7 +27,7 @@ from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.sign_in.authorization import ClientDisplay, client_display
-from podstead.web.sign_in.people import PodSessions
+from podstead.web.sign_in.people import PodSessions, end_browser_session
 
 CONFIRMATION_PATH: Final = f"{END_SESSION_PATH}/confirm"
 
@@ -130,9 +130,13 @@ class EndSessionPages:
         return _Return(client, uri, only(fields, "state"))
 
     async def _end(self, page: PageRequest, session: OpenSession, onward: _Return) -> Response:
-        endings = await self.pod_sessions.endings_of(self.site.base_url, session)
-        await self.sessions.end(session.stored, endings)
-        self.audit.note(AuditEvent.SIGNED_OUT, account_id=session.account.account_id)
+        await end_browser_session(
+            session,
+            self.site.base_url,
+            sessions=self.sessions,
+            pod_sessions=self.pod_sessions,
+            audit=self.audit,
+        )
         ended = self.site.cookies.clear(SESSION)
         if onward.url is not None:  # allowed by an ID token of the session, or a page that named it
             return see_other(onward.url, FORGET_STORAGE, ended)

@@ -22,6 +22,7 @@ from podstead.core.errors import NotAuthenticated, RateLimited
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.request_context import requester
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.storage.pods import valid_tokens
 from podstead.storage.record_store import RecordKind, RecordStore, secret_key
 from podstead.storage.records import Record, TokenRecord
@@ -32,7 +33,7 @@ from podstead.web.request import Request
 from podstead.web.response import HeaderField
 
 if TYPE_CHECKING:  # loaded for the provider only
-    from podstead.idp.sessions import OpenSession
+    from podstead.idp.sessions import OpenSession, Sessions
 
 SESSION_S: Final = 12 * 3600
 MAX_SESSIONS: Final = 100
@@ -371,3 +372,17 @@ class PodSessions:
             for each in await self.of(web_id, pod)
             if only in (None, each.key)
         ]
+
+
+async def end_browser_session(
+    opened: OpenSession,
+    issuer: str,
+    *,
+    sessions: Sessions,
+    pod_sessions: PodSessions,
+    audit: Audit,
+) -> None:
+    """Sign a browser out here and, where the pods have another origin, there. Raises StorageError,
+    Overloaded."""
+    await sessions.end(opened.stored, await pod_sessions.endings_of(issuer, opened))
+    audit.note(AuditEvent.SIGNED_OUT, account_id=opened.account.account_id)
