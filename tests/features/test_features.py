@@ -20,6 +20,7 @@ SOURCES = Path(podstead.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "docs/build/example-feature"
 SETTINGS = {
     "acme": ("acme-port", "8080"),
+    "app_list": ("apps", "apps.toml"),
     "git": ("git-processes", "4"),
     "history": ("keep-deleted", "4"),
     "legacy_notifications": ("legacy-notifications-open", "true"),

@@ -365,5 +365,6 @@ class PodPages:
                 provider.pages.own_account if provider else None,
                 PodSessions(services.records, self._cookies),
                 services.consent,
+                services.apps_sections,
             ),
         )

@@ -304,5 +304,10 @@ class ProviderPages:
                 has_other_ways=False,
             ),
             LanguageChoice(self.site),
-            SecurityPage(self.site, self.own_account, sessions),
+            SecurityPage(
+                self.site,
+                self.own_account,
+                sessions,
+                apps_sections=self._services.apps_sections,
+            ),
         )

@@ -88,6 +88,7 @@ from podstead.web.routes import Endpoint, Route, Routes, plain_routes
 if TYPE_CHECKING:
     from podstead.app.provider import Provider
     from podstead.idp.passwords import PasswordHasher
+    from podstead.web.account.security_page import AppsSection
     from podstead.web.request import ClientCertificates
     from podstead.web.sign_in.authorization import ConsentExtension
 
@@ -406,6 +407,11 @@ class Services:
     def bundler(self) -> RepositoryBundler | None:
         """What archives of pods contain besides the resources."""
         return next((each.bundler for each in self.features if each.bundler is not None), None)
+
+    @property
+    def apps_sections(self) -> Sequence[AppsSection]:
+        """What features add to the page about the applications of a person."""
+        return [each.apps_section for each in self.features if each.apps_section is not None]
 
     @cached_property
     def consent(self) -> ConsentExtension | None:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.storage.schema import Schema
     from podstead.wac.gate import AccessRestriction
     from podstead.web.account.collections import Collection
-    from podstead.web.account.security_page import SecuritySection
+    from podstead.web.account.security_page import AppsSection, SecuritySection
     from podstead.web.console.settings import SettingForm
     from podstead.web.description_endpoints import StorageLink
     from podstead.web.files.documents import ContentPreviews, DocumentOffers
@@ -71,6 +71,7 @@ CommandOption = Callable[[Any], Any]
 SHIPPED: Final = (
     "access_limits",
     "acme",
+    "app_list",
     "git",
     "history",
     "importers",
@@ -271,6 +272,9 @@ class WorkerFeature:
 
     security_sections: Sequence[SecuritySection] = ()
     """Sections of the page about security."""
+
+    apps_section: AppsSection | None = None
+    """A section of the page about the applications of a person."""
 
     setting_forms: Mapping[str, SettingForm] = {}
     """The forms of settings that operators change while the server runs, by their names; others

@@ -113,6 +113,7 @@ def loaded() -> frozenset[str]:
         bodies="s3://bucket/pods",
         git=True,
         acme_email="me@pods.example",
+        apps="apps.toml",
         webid_tls=True,
         sockets_port=0,
         mail=MAIL,

@@ -117,6 +117,7 @@ def test_a_secret_is_taken_from_the_environment_and_no_option_or_key_of_the_file
 
 # Those that need other settings, or have a form of their own, have tests of their own.
 _TESTED_BELOW = (
+    "apps",
     "base-url",
     "bodies",
     "database",

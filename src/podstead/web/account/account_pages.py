@@ -352,10 +352,10 @@ class OwnAccountPages:
     consent: ConsentExtension | None = None
     issues_tokens: bool = False
 
-    async def apps(self, page: PageRequest) -> Response:
-        """``/.pages/apps``. Raises NotAuthenticated, StorageError."""
+    async def apps(self, page: PageRequest, sections: Mapping[str, Any]) -> Response:
+        """``/.pages/apps``, with what features add. Raises NotAuthenticated, StorageError."""
         facts = await self._facts(page)
-        return self.site.page(page, "account/apps.html", **facts)
+        return self.site.page(page, "account/apps.html", **{**facts, **sections})
 
     async def welcome(self, page: PageRequest) -> Response:
         """``/.pages/welcome``. Raises NotAuthenticated, StorageError."""

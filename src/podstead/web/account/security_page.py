@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from podstead.web.browsers import browser_name
 from podstead.web.pages import addresses
@@ -77,6 +77,16 @@ class SecuritySection:
         return {}
 
 
+class AppsSection(Protocol):
+    """A part of the page about the applications of a person that a feature adds."""
+
+    @property
+    def template(self) -> str: ...
+
+    def facts(self, person: Person) -> Mapping[str, Any]:
+        """What the template shows, by name."""
+
+
 def view_of(text: str) -> SecurityView:
     """The part that an address names; the first one if it names none."""
     names = {each.value for each in SecurityView}
@@ -114,7 +124,7 @@ add_notices(
 class ShownAccount(Protocol):
     """Renders the pages about an account of the provider."""
 
-    async def apps(self, page: PageRequest) -> Response: ...
+    async def apps(self, page: PageRequest, sections: Mapping[str, Any]) -> Response: ...
 
     async def welcome(self, page: PageRequest) -> Response: ...
 
@@ -136,6 +146,7 @@ class SecurityPage:
     own_account: ShownAccount | None
     sessions: PodSessions
     consent: ConsentExtension | None = None
+    apps_sections: Sequence[AppsSection] = ()
 
     @route(addresses.SECURITY, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -190,9 +201,12 @@ class SecurityPage:
     async def apps(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, StorageError."""
         person = page.signed_in()
+        sections: dict[str, Any] = {"apps_sections": [each.template for each in self.apps_sections]}
+        for each in self.apps_sections:
+            sections |= each.facts(person)
         if person.account_id is not None and self.own_account is not None:
-            return await self.own_account.apps(page)
+            return await self.own_account.apps(page, sections)
         further: Mapping[str, ClientTerms] = {}
         if self.consent is not None:
             further = await self.consent.shown(person, ())
-        return self.site.page(page, "account/no_apps.html", further=further)
+        return self.site.page(page, "account/no_apps.html", further=further, **sections)
