@@ -247,7 +247,7 @@ def test_a_friend_asks_for_access_until_it_is_allowed(
     expect(owners.get_by_text(f"{photos.friend.name} can view.")).to_be_visible()
     assert photos.seen_by(photos.friend) == 200
     friends.goto(photos.url("shared", " ").strip())
-    friends.get_by_role("link", name="photos").click()
+    friends.get_by_role("link", name="photos", exact=True).click()
     expect(friends.get_by_role("link", name="sea.txt")).to_be_visible()
     owners.goto(photos.url("shared", " ").strip())
     owners.get_by_role("link", name="Shared by me").click()
@@ -330,7 +330,7 @@ def test_a_group_is_made_and_shared_with_by_name(owners: Page, photos: Photos) -
     assert photos.seen_by(photos.friend) == 200
     page.goto(photos.url("groups", " ").strip())
     page.get_by_role("link", name="The family").click()
-    expect(page.get_by_role("link", name="photos")).to_be_visible()
+    expect(page.get_by_role("link", name="photos", exact=True)).to_be_visible()
     page.get_by_text("Rename or delete").click()
     page.get_by_role("button", name="Delete the group").click()
     expect(page.get_by_text("No groups yet")).to_be_visible()

@@ -138,7 +138,8 @@ def _create(page: Page, kind: str, name: str) -> None:
 def upload_over_a_broken_connection(story: Story) -> None:
     page = story.mara
     page.goto(story.files("trip/"))
-    page.locator(".upload-buttons").wait_for()
+    # On a phone, the menu of what is new has them.
+    page.locator(".upload-buttons:not([hidden])").wait_for(state="attached")
     story.proxy.break_after([1_000_000, 3_000_000])
     page.locator(".upload-buttons input[multiple]").set_input_files(
         [

@@ -56,7 +56,7 @@ def begin(page: Page, pods: ServerProcess, typed: str) -> None:
 def see_the_photo(page: Page, pods: ServerProcess) -> None:
     """What every visitor is here for."""
     page.wait_for_url(f"{pods.base_url}/.pages/shared")
-    page.get_by_role("link", name="photos").click()
+    page.get_by_role("link", name="photos", exact=True).click()
     page.get_by_role("link", name="sea.txt").click()
     expect(page.get_by_role("heading", name="sea.txt")).to_be_visible()
     page.goto(f"{pods.base_url}/.pages/files/alice/settings/")

@@ -389,7 +389,7 @@ async def test_a_container_with_many_own_triples_is_written_beside_other_request
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Up to ``max-rdf-bytes`` of them: longer than others may be made to wait."""
-    threads = noting_threads(monkeypatch, reading, "_start")
+    threads = noting_threads(monkeypatch, reading, "listing")
     for triples, elsewhere in ((10, False), (4000, True)):
         own = "".join(f'<#s{number}> <#p> "value {number}" .\n' for number in range(triples))
         assert (await server.alice.put("/alice/private/c/", own, TURTLE)).status in (201, 204)

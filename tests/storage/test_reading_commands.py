@@ -15,10 +15,17 @@ from podstead.app.operator.check import check_root, measure_space
 from podstead.app.operator.data_root import opened_store
 from podstead.config import Settings
 from podstead.storage.records import PodRecord
+from podstead.storage.sqlite import fair_lock
 from podstead.storage.sqlite import store as sqlite_store
 from tests.storage.engine_suite.engine import NOW_MS, commit, path, plant, write
 
-_OF_WRITERS = ("WriteConnection", "Writer", "FairLock", "ChangeNotifier", "EphemeralStore")
+_OF_WRITERS = (
+    (sqlite_store, "WriteConnection"),
+    (sqlite_store, "Writer"),
+    (fair_lock, "FairLock"),
+    (sqlite_store, "ChangeNotifier"),
+    (sqlite_store, "EphemeralStore"),
+)
 
 
 def ignore(*_: object) -> None:
@@ -40,14 +47,14 @@ async def settings(tmp_path: Path) -> Settings:
 def made(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What is made of the parts that writes need, while another process keeps the write lock."""
     made: list[str] = []
-    for name in _OF_WRITERS:
-        part = getattr(sqlite_store, name)
+    for module, name in _OF_WRITERS:
+        part = getattr(module, name)
 
         def make(*args: object, _name: str = name, _part: type = part, **kwargs: object) -> object:
             made.append(_name)
             return _part(*args, **kwargs)
 
-        monkeypatch.setattr(sqlite_store, name, make)
+        monkeypatch.setattr(module, name, make)
     with closing(apsw.Connection(str(settings.root / "podstead.db"))) as writer:
         writer.execute("BEGIN IMMEDIATE")
         yield made

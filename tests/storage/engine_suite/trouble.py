@@ -59,6 +59,7 @@ _CALLS: Mapping[str, _Call] = {
     "read_metadata": lambda store, _present, _blob: store.read_metadata([STORAGE]),
     "open_body": lambda store, present, _blob: store.open_body(present),
     "list_members": lambda store, _present, _blob: store.list_members(CONTAINER, limit=1),
+    "database_version": lambda store, _present, _blob: store.database_version(),
     "list_acls": lambda store, _present, _blob: store.list_acls(limit=1),
     "read_tree": lambda store, _present, _blob: store.read_tree(STORAGE, limit=1),
     "stage_copies": lambda store, present, blob: store.stage_copies(
