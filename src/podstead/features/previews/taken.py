@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import mimetypes
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -74,7 +75,13 @@ class PictureDates:
         """As :class:`podstead.resources.committer.WriteObserver` says."""
         del agent
         puts = (put.path for put in write.puts if media_types.essence(put.content_type) in _TYPES)
-        self._want((*puts, *write.deletes))
+        self._want(puts)
+        # Few of those that are deleted were pictures, so they are looked for several at a time.
+        named = [path for path in write.deletes if _is_named_as_picture(path)]
+        self._want(named)
+        self._waiting |= dict.fromkeys(write.deletes[: MAX_WAITING - len(self._waiting)])
+        if len(self._waiting) >= _STEP:
+            self._wanted.set()
 
     async def taken(self, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
         """When the pictures were taken, in Unix milliseconds, as far as that is stored; others are
@@ -144,13 +151,19 @@ class PictureDates:
                 )
                 values = (path, metadata.version, _taken_ms(made or b""), await self._pod_of(path))
                 changes.append(PutRow(TAKEN, values))
-        await self._records.commit(changes)
+        if changes:
+            await self._records.commit(changes)
 
     async def _pod_of(self, path: ResourcePath) -> ResourcePath | None:
         """The root of the pod, with which the row is removed."""
         root = storage_root(path)
         pod = None if root is None else await self._records.store.read_pod(root.strip("/"))
         return None if pod is None else pod.root
+
+
+def _is_named_as_picture(path: ResourcePath) -> bool:
+    guessed, _ = mimetypes.guess_type(path)
+    return guessed is not None and guessed.startswith("image/")
 
 
 def _taken_ms(text: bytes) -> int | None:
