@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import mimetypes
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -40,6 +39,7 @@ _FORMAT: Final = "%Y:%m:%d %H:%M:%S"
 _TYPES: Final = frozenset(
     f"image/{kind}" for kind in ("avif", "bmp", "gif", "jpeg", "png", "tiff", "webp")
 )
+_ENDINGS: Final = (".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 
 
 def has_thumbnail(metadata: Metadata) -> bool:
@@ -76,12 +76,12 @@ class PictureDates:
         del agent
         puts = (put.path for put in write.puts if media_types.essence(put.content_type) in _TYPES)
         self._want(puts)
-        # Few of those that are deleted were pictures, so they are looked for several at a time.
-        named = [path for path in write.deletes if _is_named_as_picture(path)]
-        self._want(named)
-        self._waiting |= dict.fromkeys(write.deletes[: MAX_WAITING - len(self._waiting)])
-        if len(self._waiting) >= _STEP:
-            self._wanted.set()
+        if write.deletes:
+            # Few of those that are deleted were pictures, so the others wait for further ones.
+            self._want(path for path in write.deletes if path.lower().endswith(_ENDINGS))
+            self._waiting |= dict.fromkeys(write.deletes[: MAX_WAITING - len(self._waiting)])
+            if len(self._waiting) >= _STEP:
+                self._wanted.set()
 
     async def taken(self, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
         """When the pictures were taken, in Unix milliseconds, as far as that is stored; others are
@@ -159,11 +159,6 @@ class PictureDates:
         root = storage_root(path)
         pod = None if root is None else await self._records.store.read_pod(root.strip("/"))
         return None if pod is None else pod.root
-
-
-def _is_named_as_picture(path: ResourcePath) -> bool:
-    guessed, _ = mimetypes.guess_type(path)
-    return guessed is not None and guessed.startswith("image/")
 
 
 def _taken_ms(text: bytes) -> int | None:
