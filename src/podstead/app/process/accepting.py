@@ -42,19 +42,15 @@ class Acceptor(ABC, Generic[Connection]):
         self._is_stopping = False
 
     def start(self) -> None:
-        """Begin to accept connections. Idempotent; does nothing after :meth:`stop`."""
+        """Begin to accept connections. Idempotent; does nothing after :meth:`leave`."""
         if not self._is_accepting and not self._is_stopping:
             self._is_accepting = True
             self._loop.add_reader(self._listener.fileno(), self._accept)
 
     def leave(self) -> None:
-        """Accept nothing more, and go on with the connections there are."""
+        """Accept nothing more, and close the listening socket. Open connections stay open."""
         self._is_stopping = True
         self._pause()
-
-    def stop(self) -> None:
-        """Accept nothing more, and close the listening socket. Open connections stay open."""
-        self.leave()
         self._listener.close()
 
     def note_end(self, connection: Connection) -> None:

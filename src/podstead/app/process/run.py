@@ -130,5 +130,5 @@ def run_server(
             on_ready=partial(on_ready, settings),
             admin=admin,
             keep_certificate=keep_certificate,
-            sockets_stay=inherited is not None,
+            others_serve=inherited is not None or settings.database is not None,
         )

@@ -85,15 +85,16 @@ def serve(
     on_ready: Callable[[], None],
     admin: Admin | None = None,
     keep_certificate: Callable[[], None] | None = None,
-    sockets_stay: bool = False,
+    others_serve: bool = False,
 ) -> ExitReason:
     """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
 
     There is one worker for each listener of ``listening``. ``keys`` are for TLS. ``factory`` builds
     the application, in each worker. ``on_ready`` is called once, in another thread, when all
     workers answer requests. ``admin`` is the private address, if there is one.
-    ``keep_certificate`` renews the certificate, in a thread of its own. ``sockets_stay`` means
-    that another process goes on listening when this one ends. Raises StartRefused.
+    ``keep_certificate`` renews the certificate, in a thread of its own. ``others_serve``
+    means that another process serves the same clients when this one ends: at the same socket, or as
+    another node. Raises StartRefused.
     """
     _raise_descriptor_limit()
     # Workers start with the modules loaded here, and share their memory. They also inherit the
@@ -107,7 +108,7 @@ def serve(
             context.socket_context = keys.socket_context
         server = _Server(context, keys)
         with signals_blocked():
-            stop = _Stop(server, listening.all, sockets_stay=sockets_stay)
+            stop = _Stop(server, listening.all, others_serve=others_serve)
             start_thread(stop.wait)
             ready = on_ready
             if admin is not None:
@@ -137,8 +138,8 @@ def serve(
 
 _SETTLE_S = 1.0
 """How long connections that have just been accepted have to send their first request, before a
-server ends whose sockets stay open. Its HTTP server would close them without an answer, and a TLS
-handshake takes two round trips."""
+worker ends in whose place another one serves. Its HTTP server would close them without an answer,
+and a TLS handshake takes two round trips."""
 
 
 @contextmanager
@@ -253,6 +254,7 @@ class _Server(MPServer):
                 self._use(before)
                 self._context.socket_context = contexts[0]
                 renewed.pair.forget()
+            self._end_retired()
         # A signal that arrived meanwhile may have been cleared.
         if self.interrupt_signal or self.interrupt_children:
             self.main_loop_interrupt.set()
@@ -270,9 +272,17 @@ class _Server(MPServer):
         new.interrupt_by_parent = False
         self.planned_starts += 1
         old, self.wrks[index] = self.wrks[index], new
-        old.terminate()  # type: ignore[no-untyped-call]
-        self._retired = [each for each in (*self._retired, old) if _is_alive(each)]
+        self._retired.append(old)
+        _leave(old)
         return True
+
+    def _end_retired(self) -> None:
+        """Stop the workers that have been replaced, when the connections that they accepted last
+        have sent their requests."""
+        time.sleep(_SETTLE_S)
+        self._retired = [each for each in self._retired if _is_alive(each)]
+        for worker in self._retired:
+            worker.terminate()  # type: ignore[no-untyped-call]
 
     def _has_started(self, worker: WorkerProcess) -> bool:
         while _is_alive(worker) and not self.interrupt_signal:
@@ -284,14 +294,18 @@ class _Server(MPServer):
         return False
 
     def leave(self) -> None:
-        """Have the workers accept nothing more, and go on serving the connections there are."""
         for worker in self.all_workers:
-            if worker.inner.pid is not None and _is_alive(worker):
-                os.kill(worker.inner.pid, LEAVE_SIGNAL)
+            _leave(worker)
 
     def _stop_workers(self) -> None:
         self.wrks, self._retired = self.all_workers, []
         super()._stop_workers()  # type: ignore[no-untyped-call]
+
+
+def _leave(worker: WorkerProcess) -> None:
+    """Have a worker accept nothing more, and go on serving the connections there are."""
+    if worker.inner.pid is not None and _is_alive(worker):
+        os.kill(worker.inner.pid, LEAVE_SIGNAL)
 
 
 def _is_alive(worker: WorkerProcess) -> bool:
@@ -302,11 +316,11 @@ class _Stop:
     """Waits for signals, in its own thread."""
 
     def __init__(
-        self, server: _Server, listeners: Sequence[socket.socket], *, sockets_stay: bool
+        self, server: _Server, listeners: Sequence[socket.socket], *, others_serve: bool
     ) -> None:
         self._server = server
         self._listeners = listeners
-        self._sockets_stay = sockets_stay
+        self._others_serve = others_serve
         self.ending: ExitReason | None = None
         self._asked_s = 0.0
 
@@ -317,11 +331,12 @@ class _Stop:
     def wait(self) -> None:
         signal.sigwait(STOP_SIGNALS)
         self.ending = ExitReason.STOPPED
-        is_forced = self._sockets_stay and self._leave()
-        self._asked_s = time.monotonic()
-        # Without a listening socket, clients are refused immediately instead of waiting in a queue.
+        # Once the workers have closed them as well, clients are refused immediately instead of
+        # waiting in a queue.
         for listener in self._listeners:
             listener.close()
+        is_forced = self._others_serve and self._leave()
+        self._asked_s = time.monotonic()
         self._server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
         if not is_forced:
             signal.sigwait(STOP_SIGNALS)
@@ -330,8 +345,8 @@ class _Stop:
             worker.kill()  # type: ignore[no-untyped-call]
 
     def _leave(self) -> bool:
-        """Let the connections that were accepted a moment ago send their requests; the others wait
-        in the queue for the next server. Returns whether there was a second signal."""
+        """Let the connections that were accepted a moment ago send their requests; later ones are
+        for whoever else serves. Returns whether there was a second signal."""
         self._server.leave()
         if not hasattr(signal, "sigtimedwait"):  # macOS
             time.sleep(_SETTLE_S)

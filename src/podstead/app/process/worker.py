@@ -295,14 +295,14 @@ class _Drain:
         if self.terminator is not None:
             self._loop.call_soon_threadsafe(self.terminator.stop)
         if self.websockets is not None:
-            self._loop.call_soon_threadsafe(self.websockets.stop)
+            self._loop.call_soon_threadsafe(self.websockets.leave)
         asyncio.run_coroutine_threadsafe(self._stop(self._handle), self._loop)
 
     def _leave(self) -> None:
         """Accept nothing more, and go on serving the connections there are."""
         self.is_leaving = True
         if self.websockets is not None:
-            self._loop.call_soon_threadsafe(self.websockets.stop)
+            self._loop.call_soon_threadsafe(self.websockets.leave)
         if self.terminator is not None:
             self._loop.call_soon_threadsafe(self.terminator.leave)
         else:

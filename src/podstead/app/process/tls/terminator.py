@@ -120,7 +120,7 @@ class Terminator(Acceptor[ClientHalf]):
 
     def stop(self) -> None:
         """Accept nothing more. Handshakes in progress are aborted; requests are finished."""
-        super().stop()
+        self.leave()
         for connection in [each for each in self._connections if each.is_shaking_hands]:
             connection.abort()
 
