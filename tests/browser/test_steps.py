@@ -52,9 +52,10 @@ class Steps:
         assert 2 * number <= BEFORE[self.task]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def pod(provider: ServerProcess) -> Pod:
-    """Somebody with a few files, and photos of two summers."""
+    """Somebody with a few files, and photos of two summers. Each test has its own, since it changes
+    them."""
     owner = create_account(provider)
     with owner.owner() as client:
         for path, content, media_type in (
