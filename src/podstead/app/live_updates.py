@@ -153,6 +153,7 @@ class LiveUpdates:
     async def drain(self) -> None:
         """End all subscriptions, because the server stops. Idempotent."""
         await asyncio.gather(*(each.stop() for each in self.handlers), self._leave())
+        await self.hub.ended()
 
     async def _leave(self) -> None:
         self.hub.close()

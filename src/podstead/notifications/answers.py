@@ -194,7 +194,7 @@ class WatchedQuery:
         self._changed = asyncio.Event()
         self._key = answering.key(subscriber)
         answering.open(self._key)
-        self._task = asyncio.create_task(self._run())
+        self.task = asyncio.create_task(self._run())
 
     def add(self, watch: Watch) -> None:
         """Tell this watch as well, at once if the answer is not the one that it knows."""
@@ -208,7 +208,7 @@ class WatchedQuery:
         if self._watches:
             return False
         self._with.close(self._key)
-        self._task.cancel()
+        self.task.cancel()
         return True
 
     def note(self, path: ResourcePath) -> None:
@@ -300,6 +300,8 @@ class WatchedQueries:
         self._with = answering
         self._live_queries: dict[Hashable, WatchedQuery] = {}
         self._keys: dict[Watch, Hashable] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        """Those that were cancelled: they may have to end a process first."""
 
     def add(self, watch: Watch) -> None:
         """Raises Unprocessable, and RateLimited if the reader watches too many."""
@@ -312,8 +314,15 @@ class WatchedQueries:
 
     def remove(self, watch: Watch) -> None:
         key = self._keys.pop(watch)
-        if self._live_queries[key].remove(watch):
+        query = self._live_queries[key]
+        if query.remove(watch):
             del self._live_queries[key]
+            self._ending.add(query.task)
+            query.task.add_done_callback(self._ending.discard)
+
+    async def ended(self) -> None:
+        """Wait until those that nobody watches any more are over."""
+        await asyncio.gather(*self._ending, return_exceptions=True)
 
     def note(self, path: ResourcePath) -> None:
         """Note a change of the resource at a path."""

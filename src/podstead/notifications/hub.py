@@ -138,6 +138,11 @@ class Hub:
         for watch in tuple(self._watches):
             watch.queue.close(EndReason.STOPPING)
 
+    async def ended(self) -> None:
+        """Wait until nothing is evaluated any more for watches that are closed."""
+        if self._live_queries is not None:
+            await self._live_queries.ended()
+
     def _leave(self) -> None:
         self._count -= 1
         if self._count == 0:

@@ -312,3 +312,29 @@ async def test_an_unexpected_error_closes_the_connection(
         async with asyncio.timeout(DEADLINE_S):
             with pytest.raises(Closed):
                 await bob.socket.receive()
+
+
+async def test_the_server_ends_after_what_it_evaluates(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where nobody watches any more: an evaluation may have to end its process."""
+    server = await start()
+    await put(server, SEEN, "1")
+    described = await channel(server.alice, SOCKETS, topic())
+    begun, is_over = asyncio.Event(), False
+
+    async def takes_long(*_: Any, **__: Any) -> None:  # noqa: ANN401
+        nonlocal is_over
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _turn in range(100_000):
+                await asyncio.sleep(0)
+            is_over = True
+
+    monkeypatch.setattr(Answering, "answer", takes_long)
+    async with connected(server.application, path_of(described["receiveFrom"])):
+        await asyncio.wait_for(begun.wait(), DEADLINE_S)
+    await server.application.lifespan.stop()
+    assert is_over
