@@ -19,16 +19,7 @@ from podstead.notifications.messages import Messages
 from podstead.notifications.readers import Readers
 from podstead.resources.entity_tags import stored_tag
 from podstead.storage.records import Metadata
-from podstead.web.notifications.services import (
-    ENDPOINT,
-    Addresses,
-    ChannelEndpoint,
-    GatewayEndpoint,
-    Subscriptions,
-    SubscriptionService,
-    channel_path,
-    receiving_path,
-)
+from podstead.web.notifications import services as notifications_services
 from podstead.web.notifications.streams import ChannelSocket, ResourceStreams, Streams
 from podstead.web.routes import Access, Endpoint, Route, SocketEndpoint
 from podstead.web.websocket import OpenSockets
@@ -45,7 +36,9 @@ class LiveUpdates:
     def __init__(self, services: Services) -> None:
         self._services = services
         self.sockets = OpenSockets(per_address=services.settings.sockets_per_address)
-        self._addresses = Addresses(services.base_url, services.settings.sockets_base_url)
+        self._addresses = notifications_services.Addresses(
+            services.base_url, services.settings.sockets_base_url
+        )
         self.messages = Messages(base_url=services.base_url)
 
     @cached_property
@@ -119,8 +112,8 @@ class LiveUpdates:
         )
 
     @cached_property
-    def _subscriptions(self) -> Subscriptions:
-        return Subscriptions(
+    def _subscriptions(self) -> notifications_services.Subscriptions:
+        return notifications_services.Subscriptions(
             channels=self._channels,
             readers=self._readers,
             answering=self._answering,
@@ -161,14 +154,18 @@ class LiveUpdates:
 
     def routes(self) -> tuple[Route, ...]:
         """The routes of all endpoints for notifications, and of their descriptions."""
-        gateway = GatewayEndpoint(subscriptions=self._subscriptions, clock=self._services.clock)
-        channel = ChannelEndpoint(channels=self._channels, addresses=self._addresses)
+        gateway = notifications_services.GatewayEndpoint(
+            subscriptions=self._subscriptions, clock=self._services.clock
+        )
+        channel = notifications_services.ChannelEndpoint(
+            channels=self._channels, addresses=self._addresses
+        )
         # The streams of resources have the same path prefix as the channels of this type (N-22).
         get = {STREAMING_HTTP: ResourceStreams(self.streams, otherwise=channel.get).get}
         routes = []
         for each in self.handlers:
-            service = SubscriptionService(each.type, self._subscriptions)
-            channels = channel_path(each.type, _KEY)
+            service = notifications_services.SubscriptionService(each.type, self._subscriptions)
+            channels = notifications_services.channel_path(each.type, _KEY)
             routes += [
                 _route(each.type.service, service.get, POST=service.post),
                 _route(channels, get.get(each.type, channel.get), DELETE=channel.delete),
@@ -177,7 +174,7 @@ class LiveUpdates:
             *routes,
             *self._stream_routes(),
             Route(GATEWAY, {"POST": gateway.negotiate}, Access.PUBLIC),
-            Route(ENDPOINT, {"POST": gateway.open}, Access.PUBLIC),
+            Route(notifications_services.ENDPOINT, {"POST": gateway.open}, Access.PUBLIC),
         )
 
     def _stream_routes(self) -> tuple[Route, ...]:
@@ -188,9 +185,15 @@ class LiveUpdates:
             messages=self.messages,
         )
         return (
-            _route(receiving_path(WEB_SOCKET, _KEY), socket.get, socket=socket.connect),
-            _route(receiving_path(EVENT_SOURCE, _KEY), self.streams.events),
-            _route(receiving_path(STREAMING_HTTP, _KEY), self.streams.stream),
+            _route(
+                notifications_services.receiving_path(WEB_SOCKET, _KEY),
+                socket.get,
+                socket=socket.connect,
+            ),
+            _route(notifications_services.receiving_path(EVENT_SOURCE, _KEY), self.streams.events),
+            _route(
+                notifications_services.receiving_path(STREAMING_HTTP, _KEY), self.streams.stream
+            ),
         )
 
 

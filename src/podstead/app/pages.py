@@ -14,16 +14,9 @@ from podstead.app.relying_party import external_sign_ins
 from podstead.resources.activity import ChangeAuthors, MemberAudiences, PodActivity
 from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks
+from podstead.resources.sharing import people as sharing_people
 from podstead.resources.sharing.access_requests import AccessRequests, PendingRequests
 from podstead.resources.sharing.documents import AgentDocuments
-from podstead.resources.sharing.people import (
-    Contacts,
-    GroupNames,
-    KnownPeople,
-    NoAccounts,
-    OwnGroups,
-    PeopleDirectory,
-)
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
@@ -304,13 +297,15 @@ class PodPages:
     def _sharing_pages(self) -> tuple[object, ...]:
         services, provider, site = self._services, self._services.provider, self.site
         documents = self._agent_documents
-        emails = AccountEmails(provider.accounts.accounts) if provider else NoAccounts()
-        people = PeopleDirectory(documents, services.records, emails=emails)
+        emails = (
+            AccountEmails(provider.accounts.accounts) if provider else sharing_people.NoAccounts()
+        )
+        people = sharing_people.PeopleDirectory(documents, services.records, emails=emails)
         requests = self._access_requests
-        contacts = Contacts(documents)
-        names = NamesByReader(services.base_url, GroupNames(documents), contacts)
-        groups = OwnGroups(documents, services.randomness)
-        known = KnownPeople(contacts, groups, self._shared_lists, services.owners)
+        contacts = sharing_people.Contacts(documents)
+        names = NamesByReader(services.base_url, sharing_people.GroupNames(documents), contacts)
+        groups = sharing_people.OwnGroups(documents, services.randomness)
+        known = sharing_people.KnownPeople(contacts, groups, self._shared_lists, services.owners)
         field = PeopleField(people, known, self._sections)
         return (
             SharePage(

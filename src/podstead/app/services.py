@@ -29,24 +29,13 @@ from podstead.app.monitoring.readings import WorkerReadings
 from podstead.app.monitoring.stored_facts import worker_answers
 from podstead.app.pages import PodPages
 from podstead.app.relying_party import own_client
+from podstead.authn import resource_tokens as authn_resource_tokens
+from podstead.authn import web_ids as authn_web_ids
 from podstead.authn.authenticate import Authenticator, CredentialScheme, PodTokenVerifier
 from podstead.authn.credentials import SigningKey
 from podstead.authn.issuers import IssuerKeys
 from podstead.authn.relying_party.providers import IdTokenVerifier
 from podstead.authn.relying_party.sign_ins import OwnClient
-from podstead.authn.resource_tokens import (
-    AccessTokenVerifier,
-    DpopNonces,
-    ProofVerifier,
-    TokenRules,
-)
-from podstead.authn.web_ids import (
-    IdentityStatus,
-    LocalWebIds,
-    LookupLimits,
-    ProfileSources,
-    WebIdIssuers,
-)
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.identity import IdentityRefinement
@@ -217,29 +206,29 @@ class Services:
         return tuple(each.refinement for each in self.features if each.refinement is not None)
 
     @cached_property
-    def lookups(self) -> LookupLimits:
-        return LookupLimits(self.store, self.clock)
+    def lookups(self) -> authn_web_ids.LookupLimits:
+        return authn_web_ids.LookupLimits(self.store, self.clock)
 
     @cached_property
-    def local_web_ids(self) -> LocalWebIds:
+    def local_web_ids(self) -> authn_web_ids.LocalWebIds:
         accounts = self.provider.accounts.accounts if self.provider else None
-        return LocalWebIds(self.base_url, accounts)
+        return authn_web_ids.LocalWebIds(self.base_url, accounts)
 
     @cached_property
-    def identity_status(self) -> IdentityStatus:
-        return IdentityStatus(
+    def identity_status(self) -> authn_web_ids.IdentityStatus:
+        return authn_web_ids.IdentityStatus(
             tokens=self.store, web_ids=self.local_web_ids, refinements=self._refinements
         )
 
     @cached_property
-    def nonces(self) -> DpopNonces | None:
+    def nonces(self) -> authn_resource_tokens.DpopNonces | None:
         if not self.settings.dpop_nonce:
             return None
-        return DpopNonces(secret=self.keys[0], clock=self.clock)
+        return authn_resource_tokens.DpopNonces(secret=self.keys[0], clock=self.clock)
 
     @cached_property
-    def proofs(self) -> ProofVerifier:
-        return ProofVerifier(
+    def proofs(self) -> authn_resource_tokens.ProofVerifier:
+        return authn_resource_tokens.ProofVerifier(
             used=self.store,
             clock=self.clock,
             require_ath=self.settings.require_ath,
@@ -248,28 +237,30 @@ class Services:
         )
 
     @cached_property
-    def profiles(self) -> ProfileSources:
-        return ProfileSources(self.local_web_ids, self.store, self.foreign, self.parse, self.clock)
+    def profiles(self) -> authn_web_ids.ProfileSources:
+        return authn_web_ids.ProfileSources(
+            self.local_web_ids, self.store, self.foreign, self.parse, self.clock
+        )
 
     @cached_property
     def issuers(self) -> IssuerKeys:
         return IssuerKeys(self.foreign, self.lookups, self.clock)
 
     @cached_property
-    def web_ids(self) -> WebIdIssuers:
-        return WebIdIssuers(self.profiles, self.lookups)
+    def web_ids(self) -> authn_web_ids.WebIdIssuers:
+        return authn_web_ids.WebIdIssuers(self.profiles, self.lookups)
 
     @cached_property
-    def token_rules(self) -> TokenRules:
-        return TokenRules(
+    def token_rules(self) -> authn_resource_tokens.TokenRules:
+        return authn_resource_tokens.TokenRules(
             allow_loopback=is_loopback_url(self.base_url),
             allowed_issuers=frozenset(self.settings.accepted_issuers),
             denied_issuers=frozenset(self.settings.refused_issuers),
         )
 
     @cached_property
-    def resource_tokens(self) -> AccessTokenVerifier:
-        return AccessTokenVerifier(
+    def resource_tokens(self) -> authn_resource_tokens.AccessTokenVerifier:
+        return authn_resource_tokens.AccessTokenVerifier(
             issuers=self.issuers,
             web_ids=self.web_ids,
             own=self.provider.own if self.provider else None,

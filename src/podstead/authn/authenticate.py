@@ -11,16 +11,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, TypeVar
 
-from podstead.authn.credentials import (
-    InvalidToken,
-    OtherCredential,
-    SigningKey,
-    UnverifiedBearer,
-    UnverifiedDpop,
-    VerifiedPodToken,
-    read_credential,
-    verify_token,
-)
+from podstead.authn import credentials as authn_credentials
 from podstead.authn.resource_tokens import AccessTokenVerifier
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
@@ -130,12 +121,14 @@ class Authenticator:
         Raises NotAuthenticated with ``invalid`` for credentials that are not valid, and what
         :func:`~podstead.authn.credentials.read_credential` raises.
         """
-        credential = read_credential(credentials.authorization, credentials.proofs, self._by_name)
+        credential = authn_credentials.read_credential(
+            credentials.authorization, credentials.proofs, self._by_name
+        )
         match credential:
             case None:
                 scheme = self._scheme_elsewhere(credentials)
                 return None if scheme is None else await scheme.verify(credentials)
-            case UnverifiedDpop():
+            case authn_credentials.UnverifiedDpop():
                 identity = await self._resource_tokens.verify_dpop(
                     credential,
                     method=credentials.method,
@@ -143,12 +136,12 @@ class Authenticator:
                     client_address=credentials.client_address,
                 )
                 return await refined(identity, self._refinements)
-            case OtherCredential(name):
+            case authn_credentials.OtherCredential(name):
                 return await self._by_name[name].verify(credentials)
-            case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
+            case authn_credentials.UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
                 identity = await self._resource_tokens.verify_bearer(credential)
                 return await refined(identity, self._refinements)
-            case UnverifiedBearer(token):
+            case authn_credentials.UnverifiedBearer(token):
                 return await self._pod_tokens.verify(token, credentials.authorization[0])
 
     async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
@@ -159,18 +152,20 @@ class Authenticator:
         They may have expired meanwhile, because the request arrived in time. Raises
         NotAuthenticated.
         """
-        match read_credential(credentials.authorization, credentials.proofs, self._by_name):
-            case OtherCredential(name):
+        match authn_credentials.read_credential(
+            credentials.authorization, credentials.proofs, self._by_name
+        ):
+            case authn_credentials.OtherCredential(name):
                 await self._by_name[name].check_again(credentials, identity)
             case None:
                 scheme = self._scheme_elsewhere(credentials)
                 if scheme is not None:
                     await scheme.check_again(credentials, identity)
-            case UnverifiedDpop(token):
+            case authn_credentials.UnverifiedDpop(token):
                 await self._resource_tokens.check_again(token, "DPoP", credentials.client_address)
-            case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
+            case authn_credentials.UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
                 await self._resource_tokens.check_again(token, "Bearer", credentials.client_address)
-            case UnverifiedBearer(token):
+            case authn_credentials.UnverifiedBearer(token):
                 await self._pod_tokens.check_again(token)
         if identity.is_of_application:
             now = await refined(identity, self._refinements)
@@ -191,7 +186,7 @@ class PodTokenVerifier:
     def __init__(
         self,
         *,
-        keys: Sequence[SigningKey],
+        keys: Sequence[authn_credentials.SigningKey],
         registries: Store,
         clock: Clock,
         enabled: bool,
@@ -204,7 +199,9 @@ class PodTokenVerifier:
         self._registries = registries
         self._clock = clock
         self._enabled = enabled
-        self._verified: OrderedDict[str, tuple[VerifiedPodToken, Identity]] = OrderedDict()
+        self._verified: OrderedDict[str, tuple[authn_credentials.VerifiedPodToken, Identity]] = (
+            OrderedDict()
+        )
         self._recent: OrderedDict[bytes, tuple[int, Identity]] = OrderedDict()
 
     def recall(self, authorization: bytes) -> Identity | None:
@@ -227,7 +224,7 @@ class PodTokenVerifier:
             return None
         return identity
 
-    async def verify_typed(self, token: str) -> VerifiedPodToken:
+    async def verify_typed(self, token: str) -> authn_credentials.VerifiedPodToken:
         """The content of a token that a person has typed, with which they do on the pages what they
         can; one with a limit is not enough for that. Raises NotAuthenticated."""
         identity = await self.verify(token, b"Bearer " + token.encode(errors="replace"))
@@ -242,10 +239,10 @@ class PodTokenVerifier:
         registries_version = self._registries.registries_version()
         try:
             if not self._enabled:
-                raise InvalidToken("Invalid token")
+                raise authn_credentials.InvalidToken("Invalid token")
             verified, identity = self._verify(token)
             await self._check_registered(verified)
-        except InvalidToken as refusal:
+        except authn_credentials.InvalidToken as refusal:
             raise _refused(refusal) from refusal
         identity = await refined(identity, self._refinements)
         if len(authorization) <= _MAX_RECALLED_BYTES:
@@ -256,12 +253,16 @@ class PodTokenVerifier:
         """Check that a verified token has not been revoked since. Raises NotAuthenticated."""
         try:
             known = self._verified.get(token)
-            verified = verify_token(token, keys=self._keys, now_s=0) if known is None else known[0]
+            verified = (
+                authn_credentials.verify_token(token, keys=self._keys, now_s=0)
+                if known is None
+                else known[0]
+            )
             await self._check_registered(verified)
-        except InvalidToken as refusal:
+        except authn_credentials.InvalidToken as refusal:
             raise _refused(refusal) from refusal
 
-    async def is_still_valid(self, verified: VerifiedPodToken) -> bool:
+    async def is_still_valid(self, verified: authn_credentials.VerifiedPodToken) -> bool:
         """Whether a token that was verified before would be accepted now."""
         expires_s = verified.expires_s
         if not self._enabled or (
@@ -270,35 +271,35 @@ class PodTokenVerifier:
             return False
         try:
             await self._check_registered(verified)
-        except InvalidToken:
+        except authn_credentials.InvalidToken:
             return False
         # A session that began with the token is for everything, and so must the token still be.
         identity = await refined(_identity_of(verified), self._refinements)
         return identity.limit is None
 
-    def _verify(self, token: str) -> tuple[VerifiedPodToken, Identity]:
+    def _verify(self, token: str) -> tuple[authn_credentials.VerifiedPodToken, Identity]:
         # A signature is verified once; the expiry is checked every time.
         now_s = self._clock.now_ms() // 1000
         known = self._verified.get(token)
         if known is None:
-            verified = verify_token(token, keys=self._keys, now_s=now_s)
+            verified = authn_credentials.verify_token(token, keys=self._keys, now_s=now_s)
             known = (verified, _identity_of(verified))
             _remember(self._verified, token, known)
         expires_s = known[0].expires_s
         if expires_s is not None and now_s >= expires_s:
-            raise InvalidToken("Access token expired")
+            raise authn_credentials.InvalidToken("Access token expired")
         return known
 
-    async def _check_registered(self, verified: VerifiedPodToken) -> None:
+    async def _check_registered(self, verified: authn_credentials.VerifiedPodToken) -> None:
         record = await self._registries.read_token(verified.token_id)
         if record is None or record.revoked_s is not None or record.web_id != verified.web_id:
-            raise InvalidToken("Invalid token")
+            raise authn_credentials.InvalidToken("Invalid token")
         pod = await self._registries.read_pod(record.pod)
         if pod is None or pod.owner != verified.web_id:
-            raise InvalidToken("Invalid token")
+            raise authn_credentials.InvalidToken("Invalid token")
 
 
-def _identity_of(verified: VerifiedPodToken) -> Identity:
+def _identity_of(verified: authn_credentials.VerifiedPodToken) -> Identity:
     return Identity(
         iri=verified.web_id,
         method=AuthenticationMethod.SIMPLE,
@@ -314,5 +315,5 @@ def _remember(cache: OrderedDict[_Key, _Known], key: _Key, known: _Known) -> Non
         cache.popitem(last=False)
 
 
-def _refused(refusal: InvalidToken) -> NotAuthenticated:
+def _refused(refusal: authn_credentials.InvalidToken) -> NotAuthenticated:
     return NotAuthenticated(str(refusal), invalid=True, scheme="Bearer")

@@ -15,14 +15,7 @@ from podstead.authn.web_ids import LookupKind, LookupLimits
 from podstead.core.caches import BoundedCache, ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, RemoteUnavailable
-from podstead.jose.tokens import (
-    CompactToken,
-    InvalidJose,
-    Json,
-    PublicKey,
-    import_public_key,
-    read_object,
-)
+from podstead.jose import tokens
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 
 CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
@@ -44,7 +37,7 @@ _UNVERIFIABLE: Final = "The token's issuer could not be verified"
 class IssuerKey:
     """A key that an issuer publishes; ``key_id`` and ``algorithm`` are those of its JWK."""
 
-    key: PublicKey
+    key: tokens.PublicKey
     key_id: str | None
     algorithm: str | None
 
@@ -77,15 +70,17 @@ class IssuerKeys:
         known = self._sets.get(issuer.removesuffix("/"))
         return known is not None and self._clock.now_ms() < known.fresh_until_ms
 
-    async def publishes(self, issuer: str, key: PublicKey, client_address: str | None) -> bool:
+    async def publishes(
+        self, issuer: str, key: tokens.PublicKey, client_address: str | None
+    ) -> bool:
         """Whether the issuer still publishes the key. Raises InvalidJose, and RemoteUnavailable if
         the issuer cannot be reached at present."""
         known = await self._current(issuer, client_address)
         return any(each.key.thumbprint == key.thumbprint for each in known.keys)
 
     async def candidates(
-        self, token: CompactToken, issuer: str, client_address: str | None
-    ) -> tuple[PublicKey, ...]:
+        self, token: tokens.CompactToken, issuer: str, client_address: str | None
+    ) -> tuple[tokens.PublicKey, ...]:
         """The keys of ``issuer`` that may have signed the token. Raises InvalidJose, and
         RemoteUnavailable if the issuer cannot be reached at present."""
         name = issuer.removesuffix("/")
@@ -99,7 +94,9 @@ class IssuerKeys:
             known = await self._read(issuer, known, client_address)
             found = _matching(known.keys, token)
         if not found:
-            raise InvalidJose("The token was signed with a key that its issuer does not publish")
+            raise tokens.InvalidJose(
+                "The token was signed with a key that its issuer does not publish"
+            )
         return found
 
     async def _current(self, issuer: str, client_address: str | None) -> _KeySet:
@@ -115,10 +112,10 @@ class IssuerKeys:
         now_ms = self._clock.now_ms()
         try:
             if self._unusable.get(name, now_ms):
-                raise InvalidJose(_UNVERIFIABLE)
+                raise tokens.InvalidJose(_UNVERIFIABLE)
             async with self._lookups.of(LookupKind.ISSUER, name, client_address):
                 read = await self._try_to_fetch(name, issuer)
-        except (InvalidJose, RemoteUnavailable):
+        except (tokens.InvalidJose, RemoteUnavailable):
             if known is not None and now_ms < known.stale_until_ms:
                 return known
             raise
@@ -138,45 +135,45 @@ class IssuerKeys:
         except RemoteUnavailable:
             raise
         except OutboundError as error:
-            raise InvalidJose(_UNVERIFIABLE) from error
-        except InvalidJose as error:
+            raise tokens.InvalidJose(_UNVERIFIABLE) from error
+        except tokens.InvalidJose as error:
             expires_at_ms = self._clock.now_ms() + FAILURE_S * 1000
             self._unusable.put(name, value=True, expires_at_ms=expires_at_ms)
-            raise InvalidJose(_UNVERIFIABLE) from error
+            raise tokens.InvalidJose(_UNVERIFIABLE) from error
 
     async def _fetch(self, issuer: str) -> _KeySet:
         url = issuer.removesuffix("/") + CONFIGURATION_PATH
         described = await self._foreign.fetch(url, Purpose.PROVIDER)
-        configuration = read_object(described.content)
+        configuration = tokens.read_object(described.content)
         named, jwks_uri = configuration.get("issuer"), configuration.get("jwks_uri")
         if not isinstance(named, str) or not same_issuer(named, issuer):
-            raise InvalidJose(_UNVERIFIABLE)
+            raise tokens.InvalidJose(_UNVERIFIABLE)
         if not isinstance(jwks_uri, str):
-            raise InvalidJose(_UNVERIFIABLE)
+            raise tokens.InvalidJose(_UNVERIFIABLE)
         published = await self._foreign.fetch(jwks_uri, Purpose.PROVIDER)
         now_ms = self._clock.now_ms()
         ages_s = [age for age in (described.max_age_s, published.max_age_s) if age is not None]
         lifetime_s = max(MIN_LIFETIME_S, min([LIFETIME_S, *ages_s]))
         fresh_until_ms = now_ms + lifetime_s * 1000
-        keys = read_key_set(read_object(published.content))
+        keys = read_key_set(tokens.read_object(published.content))
         return _KeySet(keys, now_ms, fresh_until_ms, fresh_until_ms + STALE_S * 1000)
 
 
-def read_key_set(key_set: Json) -> tuple[IssuerKey, ...]:
+def read_key_set(key_set: tokens.Json) -> tuple[IssuerKey, ...]:
     """The keys of a JWK Set that can verify signatures; other keys are ignored.
 
     Raises InvalidJose if it is not a key set.
     """
     published = key_set.get("keys")
     if not isinstance(published, list) or len(published) > MAX_KEYS:
-        raise InvalidJose(_UNVERIFIABLE)
+        raise tokens.InvalidJose(_UNVERIFIABLE)
     keys = []
     for jwk in published:
         if not isinstance(jwk, dict) or jwk.get("use", "sig") != "sig":
             continue
         try:
-            key = import_public_key(jwk)
-        except InvalidJose:
+            key = tokens.import_public_key(jwk)
+        except tokens.InvalidJose:
             continue
         key_id, algorithm = jwk.get("kid"), jwk.get("alg")
         keys.append(
@@ -189,7 +186,9 @@ def read_key_set(key_set: Json) -> tuple[IssuerKey, ...]:
     return tuple(keys)
 
 
-def _matching(keys: tuple[IssuerKey, ...], token: CompactToken) -> tuple[PublicKey, ...]:
+def _matching(
+    keys: tuple[IssuerKey, ...], token: tokens.CompactToken
+) -> tuple[tokens.PublicKey, ...]:
     able = [
         each
         for each in keys

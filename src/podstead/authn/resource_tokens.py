@@ -15,13 +15,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final, Protocol
 
-from podstead.authn.claims import (
-    ACCESS_TOKEN_TYPES,
-    MAX_TOKEN_CHARACTERS,
-    TokenClaims,
-    read_claims,
-    same_issuer,
-)
+from podstead.authn import claims as authn_claims
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.issuers import IssuerKeys
 from podstead.authn.web_ids import WebIdIssuers
@@ -30,15 +24,8 @@ from podstead.core.caches import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.jose import tokens
 from podstead.jose.proof import DpopProof, ProofContext, check_proof, unverified_nonce
-from podstead.jose.tokens import (
-    CompactToken,
-    InvalidJose,
-    PublicKey,
-    claim_number,
-    read_token,
-    verify_signature,
-)
 from podstead.storage.protocol import ReplayCache
 
 # Provides and verifies DPoP nonces, which show that proofs are recent (RFC 9449, 8 and 9, A-113).
@@ -84,7 +71,7 @@ class DpopNonces:
         for proof in proofs:
             try:
                 nonce = unverified_nonce(proof.strip(b" \t").decode("latin-1"))
-            except InvalidJose:
+            except tokens.InvalidJose:
                 nonce = None
             if nonce != current:
                 return current
@@ -101,7 +88,7 @@ class DpopNonces:
 # Verifies DPoP proofs and their first use (RFC 9449, A-101 to A-105, A-113).
 
 
-class InvalidProof(InvalidJose):
+class InvalidProof(tokens.InvalidJose):
     """The proof itself is not valid; ``error`` is the error code of RFC 9449."""
 
     error = "invalid_dpop_proof"
@@ -135,7 +122,7 @@ class ProofVerifier:
                 # Without an access token, the proof has none to refer to.
                 require_ath=self.require_ath and request.access_token is not None,
             )
-        except InvalidJose as error:
+        except tokens.InvalidJose as error:
             raise InvalidProof(str(error)) from error
         if self.nonces is not None and not self.nonces.accepts(proof.nonce):
             raise NonceRequired("Send the DPoP proof with the nonce of the DPoP-Nonce header")
@@ -163,14 +150,14 @@ class OwnProvider(Protocol):
     def issuer(self) -> str:
         """Its issuer identifier."""
 
-    async def key(self, key_id: str | None) -> PublicKey | None:
+    async def key(self, key_id: str | None) -> tokens.PublicKey | None:
         """The key with that id, if tokens that may still be in use were signed with it."""
 
-    async def check(self, claims: TokenClaims) -> None:
+    async def check(self, claims: authn_claims.TokenClaims) -> None:
         """Raises InvalidJose unless the token's account still has its WebID and has not revoked the
         token."""
 
-    def may_state_identity(self, claims: TokenClaims) -> bool:
+    def may_state_identity(self, claims: authn_claims.TokenClaims) -> bool:
         """Whether a valid token may change who can act as its WebID."""
 
 
@@ -190,9 +177,9 @@ class _ParsedToken:
     """The claims of a token that is meant for this server; ``signer`` is the key that signed it,
     once that has been verified."""
 
-    claims: TokenClaims
+    claims: authn_claims.TokenClaims
     key_id: str | None
-    signer: PublicKey | None = None
+    signer: tokens.PublicKey | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -220,14 +207,14 @@ class AccessTokenVerifier:
             parsed = self._read(credential.token)
             thumbprint = parsed.claims.thumbprint
             if thumbprint is None:
-                raise InvalidJose("The token is not bound to a key")
+                raise tokens.InvalidJose("The token is not bound to a key")
             request = ProofContext(method, url, credential.token)
             proof = self.proofs.check(credential.proof, request)
             if not hmac.compare_digest(proof.thumbprint, thumbprint):
-                raise InvalidJose("The token is bound to another key")
+                raise tokens.InvalidJose("The token is bound to another key")
             await self._check_trust(credential.token, parsed, client_address)
             await self.proofs.use(proof)
-        except InvalidJose as refusal:
+        except tokens.InvalidJose as refusal:
             raise _refused(refusal, "DPoP") from refusal
         return self._identity(parsed.claims, AuthenticationMethod.DPOP)
 
@@ -239,11 +226,11 @@ class AccessTokenVerifier:
         try:
             parsed = self._read(credential.token)
             if parsed.claims.thumbprint is not None:
-                raise InvalidJose("The token is bound to a key: send it as DPoP")
+                raise tokens.InvalidJose("The token is bound to a key: send it as DPoP")
             if self._own_of(parsed.claims) is None:
-                raise InvalidJose("Tokens of other servers must be bound to a key")
+                raise tokens.InvalidJose("Tokens of other servers must be bound to a key")
             await self._check_trust(credential.token, parsed, client_address="")
-        except InvalidJose as refusal:
+        except tokens.InvalidJose as refusal:
             raise _refused(refusal, "Bearer") from refusal
         return self._identity(parsed.claims, AuthenticationMethod.OIDC_BEARER)
 
@@ -255,7 +242,7 @@ class AccessTokenVerifier:
         try:
             parsed = self._verified.get(_digest(text)) or self._parse(text, in_time=True)
             await self._check_trust(text, parsed, client_address)
-        except InvalidJose as refusal:
+        except tokens.InvalidJose as refusal:
             raise _refused(refusal, scheme) from refusal
 
     # --- the steps ----------------------------------------------------------------------------
@@ -265,27 +252,30 @@ class AccessTokenVerifier:
         known = self._verified.get(_digest(text))
         if known is not None:
             if known.claims.is_over(self._now_s()):
-                raise InvalidJose("Access token expired or not valid yet")
+                raise tokens.InvalidJose("Access token expired or not valid yet")
             return known
         return self._parse(text)
 
     def _parse(self, text: str, *, in_time: bool = False) -> _ParsedToken:
         """``in_time`` is for a token whose request came in time; it is read as of its expiry."""
-        token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
+        token = tokens.read_token(text, max_characters=authn_claims.MAX_TOKEN_CHARACTERS)
         rules = self.rules
-        ends_s = claim_number(token.claims, "exp") if in_time else None
+        ends_s = tokens.claim_number(token.claims, "exp") if in_time else None
         now_s = self._now_s() if ends_s is None else int(ends_s)
-        claims = read_claims(token, now_s=now_s, allow_loopback=rules.allow_loopback)
+        claims = authn_claims.read_claims(token, now_s=now_s, allow_loopback=rules.allow_loopback)
         issuer = claims.issuer.removesuffix("/")
         if issuer in rules.denied_issuers or (
             rules.allowed_issuers
             and issuer not in rules.allowed_issuers
             and self._own_of(claims) is None
         ):
-            raise InvalidJose("The token's issuer is not accepted")
+            raise tokens.InvalidJose("The token's issuer is not accepted")
         # Our own provider sets the type of every access token (RFC 9068 section 4); others may not.
-        if self._own_of(claims) is not None and token.header.get("typ") not in ACCESS_TOKEN_TYPES:
-            raise InvalidJose("This is not an access token")
+        if (
+            self._own_of(claims) is not None
+            and token.header.get("typ") not in authn_claims.ACCESS_TOKEN_TYPES
+        ):
+            raise tokens.InvalidJose("This is not an access token")
         return _ParsedToken(claims, token.key_id)
 
     async def _check_trust(self, text: str, parsed: _ParsedToken, client_address: str) -> None:
@@ -306,10 +296,14 @@ class AccessTokenVerifier:
         if own is not None:
             await own.check(claims)
         elif not await self.web_ids.trusts(claims.web_id, claims.issuer, client_address):
-            raise InvalidJose("The WebID does not name the token's issuer")
+            raise tokens.InvalidJose("The WebID does not name the token's issuer")
 
     async def _is_still_published(
-        self, own: OwnProvider | None, parsed: _ParsedToken, signer: PublicKey, asker: str | None
+        self,
+        own: OwnProvider | None,
+        parsed: _ParsedToken,
+        signer: tokens.PublicKey,
+        asker: str | None,
     ) -> bool:
         if own is None:
             return await self.issuers.publishes(parsed.claims.issuer, signer, asker)
@@ -319,7 +313,7 @@ class AccessTokenVerifier:
     async def _verify(
         self, text: str, parsed: _ParsedToken, own: OwnProvider | None, asker: str | None
     ) -> None:
-        token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
+        token = tokens.read_token(text, max_characters=authn_claims.MAX_TOKEN_CHARACTERS)
         if own is None:
             candidates = await self.issuers.candidates(token, parsed.claims.issuer, asker)
         else:
@@ -329,7 +323,7 @@ class AccessTokenVerifier:
         if len(text) <= MAX_CACHED_CHARACTERS:
             self._verified.put(_digest(text), replace(parsed, signer=signer), weight=len(text))
 
-    def _identity(self, claims: TokenClaims, method: AuthenticationMethod) -> Identity:
+    def _identity(self, claims: authn_claims.TokenClaims, method: AuthenticationMethod) -> Identity:
         """Other providers issue tokens to applications, and this server does not know what the
         person has allowed them. Only a token of its own may state identity."""
         own = self._own_of(claims)
@@ -343,30 +337,34 @@ class AccessTokenVerifier:
             may_state_identity=own is not None and own.may_state_identity(claims),
         )
 
-    def _own_of(self, claims: TokenClaims) -> OwnProvider | None:
+    def _own_of(self, claims: authn_claims.TokenClaims) -> OwnProvider | None:
         """The provider of this server, if the token names it as its issuer."""
         own = self.own
-        return own if own is not None and same_issuer(claims.issuer, own.issuer) else None
+        return (
+            own if own is not None and authn_claims.same_issuer(claims.issuer, own.issuer) else None
+        )
 
     def _now_s(self) -> int:
         return self.clock.now_ms() // 1000
 
 
-def signer_of(token: CompactToken, candidates: tuple[PublicKey, ...]) -> PublicKey:
+def signer_of(
+    token: tokens.CompactToken, candidates: tuple[tokens.PublicKey, ...]
+) -> tokens.PublicKey:
     """The key that made the signature of the token. Raises InvalidJose if none did."""
     for key in candidates:
         try:
-            verify_signature(token, key)
-        except InvalidJose:
+            tokens.verify_signature(token, key)
+        except tokens.InvalidJose:
             continue
         return key
-    raise InvalidJose("Invalid token")
+    raise tokens.InvalidJose("Invalid token")
 
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("ascii")).digest()
 
 
-def _refused(refusal: InvalidJose, scheme: str) -> NotAuthenticated:
+def _refused(refusal: tokens.InvalidJose, scheme: str) -> NotAuthenticated:
     error = refusal.error if isinstance(refusal, InvalidProof) else "invalid_token"
     return NotAuthenticated(str(refusal), invalid=True, scheme=scheme, error=error)

@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
+from podstead.cli import running as cli_running
 from podstead.cli.options import root_options
 from podstead.cli.output import bytes_text, echo, json_option, print_json_line
-from podstead.cli.running import (
-    Output,
-    on_settings,
-    showing_progress,
-    shows_result,
-    with_progress,
-    with_settings,
-)
 from podstead.config import Settings, value_types
 from podstead.core.messages import counted
 
@@ -58,7 +51,7 @@ _ARCHIVE = ".tar.zst"
 )
 @json_option
 @root_options
-@with_settings
+@cli_running.with_settings
 def backup(
     settings: Settings,
     target: Path,
@@ -93,7 +86,7 @@ def backup(
 
     from podstead.app.operator.backup import back_up_to_archive, back_up_to_folder
 
-    manifest = with_progress(
+    manifest = cli_running.with_progress(
         lambda progress: (
             back_up_to_archive(settings, target, on_step=progress)
             if is_archive
@@ -109,8 +102,8 @@ def backup(
 @click.option(
     "--verify-only", is_flag=True, help="Read and verify the whole backup, and restore nothing."
 )
-@on_settings()
-def restore(settings: Settings, source: Path, *, verify_only: bool) -> Output:
+@cli_running.on_settings()
+def restore(settings: Settings, source: Path, *, verify_only: bool) -> cli_running.Output:
     """Restore BACKUP, a folder or a file, into the data root, which must be empty or not exist yet.
 
     Every file is verified while it is restored. If anything is wrong, nothing is left in the data
@@ -118,7 +111,7 @@ def restore(settings: Settings, source: Path, *, verify_only: bool) -> Output:
     """
     from podstead.app.operator.backup import restore_backup, verify_backup
 
-    with showing_progress("The backup could not be read") as progress:
+    with cli_running.showing_progress("The backup could not be read") as progress:
         if verify_only:
             manifest = verify_backup(source, on_step=progress)
         else:
@@ -138,7 +131,7 @@ def _run_series(series: BackupSeries, interval_s: int | None, *, as_json: bool) 
         progress.end()
         echo(f"The backup failed: {error}", err=True)
 
-    with showing_progress("The backup failed", only_on_terminal=True) as progress:
+    with cli_running.showing_progress("The backup failed", only_on_terminal=True) as progress:
         if interval_s is None:
             result = asyncio.run(series.add(progress))
             on_result(result)
@@ -158,7 +151,7 @@ def _parsed(parse: Callable[[str], T], text: str | None, option: str) -> T | Non
         raise click.BadParameter(str(error), param_hint=option) from error
 
 
-def _output(manifest: Manifest, done: str) -> Output:
+def _output(manifest: Manifest, done: str) -> cli_running.Output:
     """What was done. A backup of a damaged root ends the command with exit code 1."""
     counts = manifest.counts
     lines = [
@@ -168,7 +161,9 @@ def _output(manifest: Manifest, done: str) -> Output:
         ),
         f"It contains every write that was acknowledged before {manifest.moment}.",
     ]
-    return Output(manifest, lines, [*_faults(manifest)], exit_code=1 if manifest.faults else 0)
+    return cli_running.Output(
+        manifest, lines, [*_faults(manifest)], exit_code=1 if manifest.faults else 0
+    )
 
 
 def _print_result(result: SeriesResult, *, as_json: bool) -> None:
@@ -258,8 +253,10 @@ def _repeated(args: Sequence[str]) -> list[str]:
     "--start-over", is_flag=True, help="Remove what an unfinished copy has brought, and copy anew."
 )
 @json_option
-@shows_result
-def copy_place(source: tuple[str, ...], target: tuple[str, ...], *, start_over: bool) -> Output:
+@cli_running.shows_result
+def copy_place(
+    source: tuple[str, ...], target: tuple[str, ...], *, start_over: bool
+) -> cli_running.Output:
     """Copy everything that a server stores to another place, and verify it: from SQLite to
     PostgreSQL and back, or to another database.
 
@@ -275,7 +272,7 @@ def copy_place(source: tuple[str, ...], target: tuple[str, ...], *, start_over: 
     from podstead.app.operator.copying import copy_everything
 
     places = _place(source, "--from"), _place(target, "--to")
-    result = with_progress(
+    result = cli_running.with_progress(
         lambda progress: copy_everything(*places, start_over=start_over, on_step=progress),
         "The copy failed",
     )
@@ -285,7 +282,7 @@ def copy_place(source: tuple[str, ...], target: tuple[str, ...], *, start_over: 
         uploads = counted(result.unfinished_uploads, "unfinished upload")
         lines.append(f"{uploads} not copied: their clients start again.")
     lines.append(f"Start the server there with --base-url {result.base_url}.")
-    return Output(result, lines)
+    return cli_running.Output(result, lines)
 
 
 def _place(words: Sequence[str], option: str) -> Place:

@@ -9,34 +9,12 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from podstead.core.errors import BadRequest, Conflict
+from podstead.idp import records as idp_records
 from podstead.idp.codes import IdpCodes
 from podstead.idp.passwords import is_usable_bcrypt
-from podstead.idp.records import (
-    ACCOUNTS,
-    CODES,
-    CREDENTIALS,
-    EMAILS,
-    GRANTS,
-    REFRESH_TOKENS,
-    SESSIONS,
-    USERNAMES,
-    Account,
-    AccountName,
-    ClientCredential,
-    EmailTaken,
-    check_email,
-    name_key,
-)
+from podstead.storage import records as storage_records
 from podstead.storage.invitations import MAX_ATTEMPTS, Admission
 from podstead.storage.record_store import Contention, RecordKind, RecordStore, secret_key
-from podstead.storage.records import (
-    Committed,
-    PodRecord,
-    Precondition,
-    Record,
-    VersionConflict,
-    Write,
-)
 
 # Composes the write that creates an account: the plan of its pod, and its records.
 #
@@ -56,7 +34,7 @@ class PodPlan(Protocol):
     def pod_uri(self) -> str: ...
 
     @property
-    def write(self) -> Write: ...
+    def write(self) -> storage_records.Write: ...
 
 
 class PodPlanner(Protocol):
@@ -73,7 +51,7 @@ class PodPlanner(Protocol):
 class NewAccount:
     """A newly created account, with its pod."""
 
-    account: Account
+    account: idp_records.Account
     pod_uri: str
 
 
@@ -86,8 +64,8 @@ class FurtherRecords:
     """Further records for the write that creates an account. If one of ``preconditions`` does not
     hold, ``refusal`` is raised and no account is created."""
 
-    records: Sequence[Record]
-    preconditions: Sequence[Precondition]
+    records: Sequence[storage_records.Record]
+    preconditions: Sequence[storage_records.Precondition]
     refusal: Conflict
 
 
@@ -98,8 +76,8 @@ NO_FURTHER_RECORDS: Final = FurtherRecords((), (), Conflict("There was nothing t
 class AccountWrite:
     """The parts of the write that creates an account, and its errors."""
 
-    account: Account
-    write: Write
+    account: idp_records.Account
+    write: storage_records.Write
     """The write without the invitation; it creates the pod or relies on it."""
     name_taken: Conflict
     further: FurtherRecords = NO_FURTHER_RECORDS
@@ -123,35 +101,42 @@ async def commit_creation(
                 records=(*creation.write.records, *use.records),
             )
         outcome = await records.store.commit(write)
-        if isinstance(outcome, Committed):
+        if isinstance(outcome, storage_records.Committed):
             return "" if use is None else use.invitation_id
-        if not isinstance(outcome, VersionConflict):
+        if not isinstance(outcome, storage_records.VersionConflict):
             break
         if use is not None and outcome.precondition in use.preconditions:
             continue  # somebody else has used the invitation: is there a use left?
         if outcome.precondition in creation.further.preconditions:
             raise creation.further.refusal
         email = creation.account.email
-        if email is not None and outcome.precondition == EMAILS.absent(name_key(email)):
-            raise EmailTaken
+        if email is not None and outcome.precondition == idp_records.EMAILS.absent(
+            idp_records.name_key(email)
+        ):
+            raise idp_records.EmailTaken
         raise creation.name_taken
     raise Contention
 
 
-def records_of_new(account: Account) -> tuple[list[Record], list[Precondition]]:
+def records_of_new(
+    account: idp_records.Account,
+) -> tuple[list[storage_records.Record], list[storage_records.Precondition]]:
     """The records of a new account, and the preconditions that its names are free."""
     owner = account.account_id
-    leads_here = AccountName(owner)
-    name = name_key(account.pod)
-    records: list[Record] = [
-        ACCOUNTS.put(owner, account, owner=owner),
-        USERNAMES.put(name, leads_here, owner=owner),
+    leads_here = idp_records.AccountName(owner)
+    name = idp_records.name_key(account.pod)
+    records: list[storage_records.Record] = [
+        idp_records.ACCOUNTS.put(owner, account, owner=owner),
+        idp_records.USERNAMES.put(name, leads_here, owner=owner),
     ]
-    preconditions: list[Precondition] = [ACCOUNTS.absent(owner), USERNAMES.absent(name)]
+    preconditions: list[storage_records.Precondition] = [
+        idp_records.ACCOUNTS.absent(owner),
+        idp_records.USERNAMES.absent(name),
+    ]
     if account.email is not None:
-        email = name_key(account.email)
-        records.append(EMAILS.put(email, leads_here, owner=owner))
-        preconditions.append(EMAILS.absent(email))
+        email = idp_records.name_key(account.email)
+        records.append(idp_records.EMAILS.put(email, leads_here, owner=owner))
+        preconditions.append(idp_records.EMAILS.absent(email))
     return records, preconditions
 
 
@@ -161,13 +146,19 @@ def records_of_new(account: Account) -> tuple[list[Record], list[Precondition]]:
 # ends: sessions, grants, their tokens, and client credentials. Passwords and other ways to sign in
 # remain.
 
-_ENDED: Final[Sequence[RecordKind[Any]]] = (SESSIONS, GRANTS, REFRESH_TOKENS, CODES, CREDENTIALS)
+_ENDED: Final[Sequence[RecordKind[Any]]] = (
+    idp_records.SESSIONS,
+    idp_records.GRANTS,
+    idp_records.REFRESH_TOKENS,
+    idp_records.CODES,
+    idp_records.CREDENTIALS,
+)
 
 NAME_IN_USE: Final = Conflict(IdpCodes.NAME_TAKEN)
 
 
 _NAMING_THE_SERVER: Final[Sequence[RecordKind[Any]]] = (
-    SESSIONS, GRANTS, REFRESH_TOKENS, CODES,
+    idp_records.SESSIONS, idp_records.GRANTS, idp_records.REFRESH_TOKENS, idp_records.CODES,
 )  # fmt: skip
 _BATCH: Final = 500
 
@@ -179,7 +170,7 @@ async def move_accounts(records: RecordStore, renamed: Callable[[str], str]) -> 
         while page := await kind.page(records.store, now_ms=records.now_ms(), limit=_BATCH):
             await records.commit([kind.drop(each.key) for each in page])
     count = 0
-    of_web_ids: Sequence[RecordKind[Any]] = (ACCOUNTS, CREDENTIALS)
+    of_web_ids: Sequence[RecordKind[Any]] = (idp_records.ACCOUNTS, idp_records.CREDENTIALS)
     for each_kind in of_web_ids:
         after = ""
         while page := await each_kind.page(
@@ -191,19 +182,21 @@ async def move_accounts(records: RecordStore, renamed: Callable[[str], str]) -> 
                 )
                 for each in page
             )
-            count += len(page) if each_kind is ACCOUNTS else 0
+            count += len(page) if each_kind is idp_records.ACCOUNTS else 0
             after = page[-1].key
     return count
 
 
 async def renaming_account(
-    records: RecordStore, pod: PodRecord
-) -> Callable[[PodRecord], FurtherRecords]:
+    records: RecordStore, pod: storage_records.PodRecord
+) -> Callable[[storage_records.PodRecord], FurtherRecords]:
     """A function from the renamed pod to the records that rename its account; none if it has no
     account."""
-    old = name_key(pod.name)
-    named = await records.read(USERNAMES, old)
-    stored = None if named is None else await records.read(ACCOUNTS, named.value.account_id)
+    old = idp_records.name_key(pod.name)
+    named = await records.read(idp_records.USERNAMES, old)
+    stored = (
+        None if named is None else await records.read(idp_records.ACCOUNTS, named.value.account_id)
+    )
     if stored is None:
         return lambda _: NO_FURTHER_RECORDS
     account = stored.value
@@ -213,21 +206,25 @@ async def renaming_account(
         for each in await records.of_owner(kind, account.account_id)
     ]
 
-    def joined(after: PodRecord) -> FurtherRecords:
-        new = name_key(after.name)
+    def joined(after: storage_records.PodRecord) -> FurtherRecords:
+        new = idp_records.name_key(after.name)
         changed = msgspec.structs.replace(
             account,
             pod=after.name,
             web_id=after.owner if account.web_id == pod.owner else account.web_id,
             valid_after_s=max(account.valid_after_s, records.now_s() + 1),
         )
-        written: list[Record] = [
-            ACCOUNTS.replace(stored, changed),
-            USERNAMES.drop(old),
-            USERNAMES.put(new, AccountName(account.account_id), owner=account.account_id),
+        written: list[storage_records.Record] = [
+            idp_records.ACCOUNTS.replace(stored, changed),
+            idp_records.USERNAMES.drop(old),
+            idp_records.USERNAMES.put(
+                new, idp_records.AccountName(account.account_id), owner=account.account_id
+            ),
             *ended,
         ]
-        return FurtherRecords(written, [stored.unchanged, USERNAMES.absent(new)], NAME_IN_USE)
+        return FurtherRecords(
+            written, [stored.unchanged, idp_records.USERNAMES.absent(new)], NAME_IN_USE
+        )
 
     return joined
 
@@ -245,9 +242,9 @@ _MAX_LABEL_CHARACTERS: Final = 100
 class PlannedAccount(msgspec.Struct, frozen=True):
     """An account that does not exist yet, and the parts of it that cannot be imported."""
 
-    account: Account
-    records: Sequence[Record]
-    preconditions: Sequence[Precondition]
+    account: idp_records.Account
+    records: Sequence[storage_records.Record]
+    preconditions: Sequence[storage_records.Precondition]
     left_out: Sequence[str]
 
 
@@ -270,7 +267,7 @@ class ImportedAccounts:
         """The account of a new pod. Each of ``secrets`` is the id, the secret and the label of
         client credentials."""
         left_out: list[str] = []
-        account = Account(
+        account = idp_records.Account(
             account_id=self._records.randomness.token_hex(_ID_BYTES),
             pod=pod,
             web_id=web_id,
@@ -283,10 +280,10 @@ class ImportedAccounts:
             if len(credential_id) > _MAX_ID_CHARACTERS or not credential_id.isprintable():
                 left_out.append("Client credentials have an id that cannot be used")
                 continue
-            if await self._is_taken(CREDENTIALS, credential_id):
+            if await self._is_taken(idp_records.CREDENTIALS, credential_id):
                 left_out.append(f"The client credentials {credential_id} exist already")
                 continue
-            credential = ClientCredential(
+            credential = idp_records.ClientCredential(
                 credential_id=credential_id,
                 name=label[:_MAX_LABEL_CHARACTERS],
                 account_id=account.account_id,
@@ -294,19 +291,21 @@ class ImportedAccounts:
                 secret_hash=secret_key(secret),
                 created_s=account.created_s,
             )
-            records.append(CREDENTIALS.put(credential_id, credential, owner=account.account_id))
-            preconditions.append(CREDENTIALS.absent(credential_id))
+            records.append(
+                idp_records.CREDENTIALS.put(credential_id, credential, owner=account.account_id)
+            )
+            preconditions.append(idp_records.CREDENTIALS.absent(credential_id))
         return PlannedAccount(account, records, preconditions, left_out)
 
     async def _email(self, email: str | None, left_out: list[str]) -> str | None:
         if email is None:
             return None
         try:
-            address = check_email(email)
+            address = idp_records.check_email(email)
         except BadRequest as error:
             left_out.append(f"{error}: the account has no e-mail address")
             return None
-        if await self._is_taken(EMAILS, name_key(address)):
+        if await self._is_taken(idp_records.EMAILS, idp_records.name_key(address)):
             left_out.append("Another account has its e-mail address: it has none")
             return None
         return address

@@ -15,50 +15,25 @@ import msgspec
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.idp import account_creation
+from podstead.idp import records as idp_records
 from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.email_verification import queued_verification
 from podstead.idp.passwords import PasswordHasher, check_password
-from podstead.idp.records import (
-    ACCOUNTS,
-    CODES,
-    EMAIL_PROOFS,
-    EMAILS,
-    GRANTS,
-    ONE_TIME_LINKS,
-    REFRESH_TOKENS,
-    SESSIONS,
-    Account,
-    AccountName,
-    EmailTaken,
-    OneTimeLink,
-    check_email,
-    login_records,
-    masked_email,
-    name_key,
-)
 from podstead.idp.security_events import event_records
+from podstead.storage import records as storage_records
 from podstead.storage.codes import StorageCodes
 from podstead.storage.invitations import Admission
 from podstead.storage.pods import leading_past, pod_tombstone, revocations
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned
-from podstead.storage.records import (
-    DropEntry,
-    EntryAt,
-    PodRemoval,
-    Precondition,
-    Present,
-    Record,
-    Write,
-)
 
 _ID_BYTES: Final = 16
 _ENDED_BY_A_NEW_PASSWORD: Final[Sequence[RecordKind[Any]]] = (
-    SESSIONS,
-    GRANTS,
-    REFRESH_TOKENS,
-    CODES,
-    ONE_TIME_LINKS,
+    idp_records.SESSIONS,
+    idp_records.GRANTS,
+    idp_records.REFRESH_TOKENS,
+    idp_records.CODES,
+    idp_records.ONE_TIME_LINKS,
 )
 
 
@@ -91,7 +66,7 @@ class Accounts:
         password: object,
         needs_email: bool = True,
         source: RequestSource = OPERATOR,
-        joined: Callable[[Account], account_creation.FurtherRecords] | None = None,
+        joined: Callable[[idp_records.Account], account_creation.FurtherRecords] | None = None,
         admitted: Admission | None = None,
         terms_hash: str = "",
         operator: bool = False,
@@ -105,7 +80,7 @@ class Accounts:
         ``joined``, and UnusableInvitation. Unless ``needs_email``, the address may be ``None``.
         """
         self.pods.plan(name)  # refuses the name; the pod is planned when everything else is known
-        address = None if email is None and not needs_email else check_email(email)
+        address = None if email is None and not needs_email else idp_records.check_email(email)
         chosen = check_password(password)
         await self._check_free(str(name), address)
         password_hash = await self.passwords.hash(chosen, network=source.network)
@@ -135,13 +110,15 @@ class Accounts:
         await self._commit_new(creation, admitted)
         return account_creation.NewAccount(account, pod.pod_uri)
 
-    async def create_for_pod(self, name: str, *, email: str | None, password: str) -> Account:
+    async def create_for_pod(
+        self, name: str, *, email: str | None, password: str
+    ) -> idp_records.Account:
         """Create an account for a pod that was created without one.
 
         Raises NotFound if there is no such pod, Conflict if it has an account, and what
         :meth:`create` raises.
         """
-        address = None if email is None else check_email(email)
+        address = None if email is None else idp_records.check_email(email)
         chosen = check_password(password)
         pod = await self.records.store.read_pod(name)
         if pod is None:
@@ -149,10 +126,10 @@ class Accounts:
         password_hash = await self.passwords.hash(chosen, network=OPERATOR.network)
         account = self._new(pod.name, pod.owner, address, password_hash)
         records, preconditions = account_creation.records_of_new(account)
-        write = Write(
+        write = storage_records.Write(
             version=self.records.new_version(),
             at_ms=self.records.now_ms(),
-            preconditions=(Present(pod.root), *preconditions),
+            preconditions=(storage_records.Present(pod.root), *preconditions),
             records=tuple(records),
         )
         has_one = Conflict(IdpCodes.POD_HAS_ACCOUNT, name=pod.name)
@@ -161,14 +138,14 @@ class Accounts:
 
     # --- finding ------------------------------------------------------------------------------
 
-    async def read(self, account_id: str) -> Versioned[Account] | None:
+    async def read(self, account_id: str) -> Versioned[idp_records.Account] | None:
         """The account with this id."""
-        return await self.records.read(ACCOUNTS, account_id)
+        return await self.records.read(idp_records.ACCOUNTS, account_id)
 
-    async def find(self, login: str) -> Versioned[Account] | None:
+    async def find(self, login: str) -> Versioned[idp_records.Account] | None:
         """The account with this e-mail address or pod name, ignoring case."""
-        key = name_key(login)
-        named = await self.records.read(login_records(key), key)
+        key = idp_records.name_key(login)
+        named = await self.records.read(idp_records.login_records(key), key)
         return None if named is None else await self.read(named.value.account_id)
 
     async def is_disabled(self, storage: ResourcePath) -> bool:
@@ -178,7 +155,7 @@ class Accounts:
 
     # --- changing -----------------------------------------------------------------------------
 
-    async def accept_terms(self, account_id: str, terms_hash: str) -> Account:
+    async def accept_terms(self, account_id: str, terms_hash: str) -> idp_records.Account:
         """Record that the person accepts the terms with this hash. Raises NotFound."""
         now_s = self.records.now_s()
         changed = await self._change(
@@ -196,8 +173,8 @@ class Accounts:
         password: object,
         *,
         source: RequestSource = OPERATOR,
-        permission: Versioned[OneTimeLink] | None = None,
-    ) -> Account:
+        permission: Versioned[idp_records.OneTimeLink] | None = None,
+    ) -> idp_records.Account:
         """Change the password, and end everything that began before: sessions, grants and the
         tokens of both. The caller has checked that the change is allowed.
 
@@ -217,39 +194,43 @@ class Accounts:
 
     async def set_email(
         self, account_id: str, email: object, *, source: RequestSource = OPERATOR
-    ) -> Account:
+    ) -> idp_records.Account:
         """Change the e-mail address, and end the links that were sent to the former one, whose
         readers may be the reason for the change. Raises UnusableEmail, EmailTaken, NotFound."""
-        address = check_email(email)
-        key = name_key(address)
+        address = idp_records.check_email(email)
+        key = idp_records.name_key(address)
 
-        async def compute() -> Changes[Account]:
+        async def compute() -> Changes[idp_records.Account]:
             stored = await self._existing(account_id)
             before = stored.value.email
             changed = msgspec.structs.replace(stored.value, email=address)
             if address != before:
                 changed = msgspec.structs.replace(changed, email_verified_s=0)
-            proofs = await self.records.of_owner(EMAIL_PROOFS, account_id)
-            links = await self.records.of_owner(ONE_TIME_LINKS, account_id)
-            records: list[Record] = [
-                ACCOUNTS.replace(stored, changed),
-                *(EMAIL_PROOFS.drop(each.key) for each in proofs),
-                *(ONE_TIME_LINKS.drop(each.key) for each in links),
+            proofs = await self.records.of_owner(idp_records.EMAIL_PROOFS, account_id)
+            links = await self.records.of_owner(idp_records.ONE_TIME_LINKS, account_id)
+            records: list[storage_records.Record] = [
+                idp_records.ACCOUNTS.replace(stored, changed),
+                *(idp_records.EMAIL_PROOFS.drop(each.key) for each in proofs),
+                *(idp_records.ONE_TIME_LINKS.drop(each.key) for each in links),
                 *await event_records(self.records, account_id, AuditEvent.EMAIL_CHANGED, source),
                 *await self._verification(changed, source),
             ]
-            preconditions: list[Precondition] = [stored.unchanged]
-            if before is None or name_key(before) != key:
-                if await self.records.read(EMAILS, key) is not None:
-                    raise EmailTaken
-                records.append(EMAILS.put(key, AccountName(account_id), owner=account_id))
-                preconditions.append(EMAILS.absent(key))
+            preconditions: list[storage_records.Precondition] = [stored.unchanged]
+            if before is None or idp_records.name_key(before) != key:
+                if await self.records.read(idp_records.EMAILS, key) is not None:
+                    raise idp_records.EmailTaken
+                records.append(
+                    idp_records.EMAILS.put(
+                        key, idp_records.AccountName(account_id), owner=account_id
+                    )
+                )
+                preconditions.append(idp_records.EMAILS.absent(key))
                 if before is not None:
-                    records.append(EMAILS.drop(name_key(before)))
+                    records.append(idp_records.EMAILS.drop(idp_records.name_key(before)))
             return Changes(changed, records, preconditions)
 
         account = await self.records.transact(compute)
-        facts = {"email": masked_email(address)}
+        facts = {"email": idp_records.masked_email(address)}
         self.audit.note(AuditEvent.EMAIL_CHANGED, account_id=account_id, **facts)
         return account
 
@@ -260,7 +241,9 @@ class Accounts:
             account_id, lambda account: msgspec.structs.replace(account, mails_requests=wanted)
         )
 
-    async def disable(self, account_id: str, joined: Sequence[Record] = ()) -> Account:
+    async def disable(
+        self, account_id: str, joined: Sequence[storage_records.Record] = ()
+    ) -> idp_records.Account:
         """Disable the account, end its sessions and grants, and revoke the tokens of its pod; the
         ``joined`` records are part of the write. Raises NotFound, LastOperator."""
         pod = (await self._existing(account_id)).value.pod
@@ -273,7 +256,9 @@ class Accounts:
         self.audit.note(AuditEvent.ACCOUNT_DISABLED, account_id=account_id)
         return account
 
-    async def enable(self, account_id: str, joined: Sequence[Record] = ()) -> Account:
+    async def enable(
+        self, account_id: str, joined: Sequence[storage_records.Record] = ()
+    ) -> idp_records.Account:
         """Enable the account again. Raises NotFound."""
         account = await self._change(
             account_id, lambda account: msgspec.structs.replace(account, disabled=False), joined
@@ -282,8 +267,8 @@ class Accounts:
         return account
 
     async def set_operator(
-        self, account_id: str, *, operator: bool, joined: Sequence[Record] = ()
-    ) -> Account:
+        self, account_id: str, *, operator: bool, joined: Sequence[storage_records.Record] = ()
+    ) -> idp_records.Account:
         """Allow or forbid a person to use the console. Raises NotFound, LastOperator."""
         account = await self._change(
             account_id, lambda account: msgspec.structs.replace(account, operator=operator), joined
@@ -292,12 +277,16 @@ class Accounts:
         self.audit.note(event, account_id=account_id)
         return account
 
-    async def rehash(self, stored: Versioned[Account], password: str, *, network: str) -> None:
+    async def rehash(
+        self, stored: Versioned[idp_records.Account], password: str, *, network: str
+    ) -> None:
         """Store the password with the current cost of hashing. Nothing happens if the account has
         changed meanwhile."""
         password_hash = await self.passwords.hash(password, network=network)
         changed = msgspec.structs.replace(stored.value, password_hash=password_hash)
-        await self.records.try_commit([ACCOUNTS.replace(stored, changed)], [stored.unchanged])
+        await self.records.try_commit(
+            [idp_records.ACCOUNTS.replace(stored, changed)], [stored.unchanged]
+        )
 
     # --- ending -------------------------------------------------------------------------------
 
@@ -309,7 +298,7 @@ class Accounts:
         NotFound, and LastOperator while there are other accounts.
         """
         account = await self.resign(account_id)
-        removal = PodRemoval(
+        removal = storage_records.PodRemoval(
             name=account.pod,
             version=self.records.new_version(),
             at_ms=self.records.now_ms(),
@@ -320,7 +309,7 @@ class Accounts:
             raise NotFound(StorageCodes.NO_SUCH_POD, name=account.pod)
         self.audit.note(AuditEvent.ACCOUNT_DELETED, account_id=account_id)
 
-    async def resign(self, account_id: str) -> Account:
+    async def resign(self, account_id: str) -> idp_records.Account:
         """Take the console away from an account that is about to be deleted: the deletion consists
         of several writes, which cannot require that another operator remains. Raises NotFound, and
         LastOperator while there are other accounts."""
@@ -341,13 +330,15 @@ class Accounts:
             if former is None:
                 raise NotFound(IdpCodes.NO_SUCH_DELETED_POD, name=name)
             records, unchanged = await leading_past(store, former, now_ms=now_ms)
-            unchanged.append(EntryAt(former.entry, former.version))
-            return Changes(None, [DropEntry(former.entry), *records], unchanged)
+            unchanged.append(storage_records.EntryAt(former.entry, former.version))
+            return Changes(None, [storage_records.DropEntry(former.entry), *records], unchanged)
 
         await self.records.transact(compute)
         self.audit.note(AuditEvent.NAME_FREED)
 
-    async def _verification(self, account: Account, source: RequestSource) -> Sequence[Record]:
+    async def _verification(
+        self, account: idp_records.Account, source: RequestSource
+    ) -> Sequence[storage_records.Record]:
         """The records that queue a message with which the person confirms a new address."""
         if not self.sends_mail():
             return ()
@@ -355,8 +346,10 @@ class Accounts:
 
     # --- parts --------------------------------------------------------------------------------
 
-    def _new(self, pod: str, web_id: str, email: str | None, password_hash: str | None) -> Account:
-        return Account(
+    def _new(
+        self, pod: str, web_id: str, email: str | None, password_hash: str | None
+    ) -> idp_records.Account:
+        return idp_records.Account(
             account_id=self.records.randomness.token_hex(_ID_BYTES),
             pod=pod,
             web_id=web_id,
@@ -370,8 +363,11 @@ class Accounts:
         write checks it again."""
         if await self.records.store.read_pod(name) is not None:
             raise self.pods.name_taken()
-        if email is not None and await self.records.read(EMAILS, name_key(email)) is not None:
-            raise EmailTaken
+        if (
+            email is not None
+            and await self.records.read(idp_records.EMAILS, idp_records.name_key(email)) is not None
+        ):
+            raise idp_records.EmailTaken
 
     async def _commit_new(
         self, creation: account_creation.AccountWrite, admitted: Admission | None = None
@@ -381,7 +377,7 @@ class Accounts:
         facts = {"pod": account.pod} | ({"invitation": invitation_id} if invitation_id else {})
         self.audit.note(AuditEvent.ACCOUNT_CREATED, account_id=account.account_id, **facts)
 
-    async def _existing(self, account_id: str) -> Versioned[Account]:
+    async def _existing(self, account_id: str) -> Versioned[idp_records.Account]:
         stored = await self.read(account_id)
         if stored is None:
             raise NotFound(IdpCodes.NO_SUCH_ACCOUNT)
@@ -390,33 +386,33 @@ class Accounts:
     async def _change(
         self,
         account_id: str,
-        change: Callable[[Account], Account],
-        joined: Sequence[Record] = (),
+        change: Callable[[idp_records.Account], idp_records.Account],
+        joined: Sequence[storage_records.Record] = (),
         *,
         ends: bool = False,
-    ) -> Account:
-        async def compute() -> Changes[Account]:
+    ) -> idp_records.Account:
+        async def compute() -> Changes[idp_records.Account]:
             stored = await self._existing(account_id)
             changed = change(stored.value)
             remaining = await self._another_operator(stored.value, changed, ends=ends)
             return Changes(
                 changed,
-                [ACCOUNTS.replace(stored, changed), *joined],
+                [idp_records.ACCOUNTS.replace(stored, changed), *joined],
                 [stored.unchanged, *remaining],
             )
 
         return await self.records.transact(compute)
 
     async def _another_operator(
-        self, before: Account, after: Account, *, ends: bool = False
-    ) -> Sequence[Precondition]:
+        self, before: idp_records.Account, after: idp_records.Account, *, ends: bool = False
+    ) -> Sequence[storage_records.Precondition]:
         """The condition that somebody else remains an operator, if this account was one before and
         is none after the change; if the account ``ends``, nobody has to remain at all. Raises
         LastOperator."""
         if not _is_operator(before) or _is_operator(after):
             return ()
         is_alone = True
-        async for each in self.records.each(ACCOUNTS):
+        async for each in self.records.each(idp_records.ACCOUNTS):
             if each.value.account_id != before.account_id:
                 if _is_operator(each.value):
                     return (each.unchanged,)
@@ -428,10 +424,10 @@ class Accounts:
     async def _end_all(
         self,
         account_id: str,
-        change: Callable[[Account], Account],
-        further: Sequence[Record] = (),
-        preconditions: Sequence[Precondition] = (),
-    ) -> Account:
+        change: Callable[[idp_records.Account], idp_records.Account],
+        further: Sequence[storage_records.Record] = (),
+        preconditions: Sequence[storage_records.Precondition] = (),
+    ) -> idp_records.Account:
         """Change an account and end what began before; ``further`` records and ``preconditions``
         join the write.
 
@@ -440,7 +436,7 @@ class Accounts:
         those created after the change get that date (:func:`issue_time_s`).
         """
 
-        async def compute() -> Changes[Account]:
+        async def compute() -> Changes[idp_records.Account]:
             now_s = self.records.now_s()
             stored = await self._existing(account_id)
             changed = msgspec.structs.replace(
@@ -454,19 +450,19 @@ class Accounts:
             ]
             return Changes(
                 changed,
-                [ACCOUNTS.replace(stored, changed), *ended, *further],
+                [idp_records.ACCOUNTS.replace(stored, changed), *ended, *further],
                 [stored.unchanged, *remaining, *preconditions],
             )
 
         return await self.records.transact(compute)
 
 
-def _is_operator(account: Account) -> bool:
+def _is_operator(account: idp_records.Account) -> bool:
     """Whether the person can use the console now."""
     return account.operator and not account.disabled
 
 
-def issue_time_s(account: Account, now_s: int) -> int:
+def issue_time_s(account: idp_records.Account, now_s: int) -> int:
     """The Unix time to record for a session or a token that is created for an account now. Just
     after a change of the password this is the next second."""
     return max(now_s, account.valid_after_s)

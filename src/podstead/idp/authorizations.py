@@ -15,33 +15,14 @@ from typing import Final, Protocol
 import msgspec
 
 from podstead.core.errors import AccessDenied, BadRequest, NotFound
-from podstead.idp.client_metadata import (
-    UnusableDetails,
-    identifies_client,
-    matches_redirect,
-    redirect_host,
-)
+from podstead.idp import client_metadata
+from podstead.idp import records as idp_records
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.codes import IdpCodes
 from podstead.idp.grants import Consents, Grants, Stage, new_interaction, stage_of
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.oauth.authorization import (
-    RefusedRequest,
-    ReplyAddress,
-    UnusableClient,
-    check_authorization_request,
-)
+from podstead.idp.oauth import authorization
 from podstead.idp.oauth.messages import Parameters
-from podstead.idp.records import (
-    ACCOUNTS,
-    INTERACTIONS,
-    Account,
-    AuthorizationRequest,
-    BrowserSession,
-    Client,
-    Interaction,
-    VerifiedFactor,
-)
 from podstead.idp.sessions import read_id_token_hint
 from podstead.idp.sign_in_methods import method_precondition
 from podstead.storage.record_store import RecordStore, Versioned, secret_key
@@ -59,7 +40,7 @@ class AuthorizationReply:
     redirect_uri: str
     response_mode: str
     parameters: Mapping[str, str]
-    stranger: Client | None = None
+    stranger: idp_records.Client | None = None
     """The client, if nobody has agreed to be sent to it. A page then names the address first, so
     that an error cannot make this server redirect to any address (RFC 9700 section 4.11.2)."""
 
@@ -81,12 +62,17 @@ class AuthorizationExtension(Protocol):
     metadata: Mapping[str, object]
     """Members of the discovery document."""
 
-    def asked(self, parameters: Parameters, client: Client) -> str | None:
+    def asked(self, parameters: Parameters, client: idp_records.Client) -> str | None:
         """What an authorization request asks for, to be stored with it; ``None`` for nothing
         special. Raises UnusableDetails."""
 
     async def is_settled(
-        self, account: Account, client: Client, request: AuthorizationRequest, *, consented: bool
+        self,
+        account: idp_records.Account,
+        client: idp_records.Client,
+        request: idp_records.AuthorizationRequest,
+        *,
+        consented: bool,
     ) -> bool:
         """Whether the person need not be asked, as far as this is concerned. ``consented`` means
         that they have consented to the client before."""
@@ -101,11 +87,15 @@ class Replies:
 
     issuer: str
 
-    def refusal(self, address: ReplyAddress, error: str, description: str) -> AuthorizationReply:
+    def refusal(
+        self, address: authorization.ReplyAddress, error: str, description: str
+    ) -> AuthorizationReply:
         """An error response (RFC 6749 section 4.1.2.1)."""
         return self.reply(address, {"error": error, "error_description": description})
 
-    def reply(self, address: ReplyAddress, parameters: Mapping[str, str]) -> AuthorizationReply:
+    def reply(
+        self, address: authorization.ReplyAddress, parameters: Mapping[str, str]
+    ) -> AuthorizationReply:
         """A response with the issuer, by which a client distinguishes providers (RFC 9207)."""
         state = {} if address.state is None else {"state": address.state}
         return AuthorizationReply(
@@ -115,11 +105,11 @@ class Replies:
         )
 
 
-def unusable_client(client_id: str) -> UnusableClient:
+def unusable_client(client_id: str) -> authorization.UnusableClient:
     """The error for a client that does not exist, or whose document is not usable."""
     if _ADDRESS.fullmatch(client_id):
-        return UnusableClient(IdpCodes.CLIENT_DOCUMENT_UNUSABLE, address=client_id)
-    return UnusableClient(IdpCodes.CLIENT_UNKNOWN)
+        return authorization.UnusableClient(IdpCodes.CLIENT_DOCUMENT_UNUSABLE, address=client_id)
+    return authorization.UnusableClient(IdpCodes.CLIENT_UNKNOWN)
 
 
 INTERACTION_S: Final = 3600
@@ -133,19 +123,19 @@ class PendingAuthorization:
     """An interaction with everything that its page shows."""
 
     uid: str
-    stored: Versioned[Interaction]
-    client: Client
+    stored: Versioned[idp_records.Interaction]
+    client: idp_records.Client
     stage: Stage
-    account: Account | None
+    account: idp_records.Account | None
 
     @property
-    def interaction(self) -> Interaction:
+    def interaction(self) -> idp_records.Interaction:
         return self.stored.value
 
     @property
     def redirect_host(self) -> str:
         """The host that the person will be sent to afterwards."""
-        return redirect_host(self.interaction.request.redirect_uri)
+        return client_metadata.redirect_host(self.interaction.request.redirect_uri)
 
 
 class Authorizations:
@@ -170,7 +160,7 @@ class Authorizations:
         self._keys = keys
 
     async def begin(
-        self, parameters: Parameters, *, session: BrowserSession | None, browser: str
+        self, parameters: Parameters, *, session: idp_records.BrowserSession | None, browser: str
     ) -> Next:
         """Begin an interaction for an authorization request.
 
@@ -183,9 +173,9 @@ class Authorizations:
         if client is None:
             raise unusable_client(client_id)
         try:
-            request = check_authorization_request(parameters, client)
+            request = authorization.check_authorization_request(parameters, client)
             request = self._with_details(request, parameters, client)
-        except RefusedRequest as refusal:
+        except authorization.RefusedRequest as refusal:
             reply = self._replies.refusal(refusal.reply, refusal.error, refusal.description)
             return await self._unless_unknown(reply, client, session)
         found = session
@@ -211,7 +201,7 @@ class Authorizations:
         Raises NotFound if there is none or it has expired, AccessDenied if it belongs to another
         browser, and BadRequest if it is finished.
         """
-        stored = await self._records.read(INTERACTIONS, secret_key(uid))
+        stored = await self._records.read(idp_records.INTERACTIONS, secret_key(uid))
         if stored is None:
             raise NotFound(IdpCodes.INTERACTION_EXPIRED)
         if browser is None or not hmac.compare_digest(
@@ -221,14 +211,18 @@ class Authorizations:
         if stored.value.finished:
             raise BadRequest(IdpCodes.INTERACTION_FINISHED)
         client = await self._clients.find(stored.value.request.client_id)
-        if client is None or not matches_redirect(stored.value.request.redirect_uri, client):
+        if client is None or not client_metadata.matches_redirect(
+            stored.value.request.redirect_uri, client
+        ):
             raise BadRequest(IdpCodes.CLIENT_GONE)
         account = await self._account(stored.value.account_id)
         return PendingAuthorization(
             uid, stored, client, await self._stage(stored.value, client), account
         )
 
-    async def signed_in(self, pending: PendingAuthorization, session: BrowserSession) -> None:
+    async def signed_in(
+        self, pending: PendingAuthorization, session: idp_records.BrowserSession
+    ) -> None:
         """Record that a factor was verified in the interaction."""
         await self._replace(
             pending,
@@ -242,12 +236,14 @@ class Authorizations:
         )
 
     async def factor_verified(
-        self, pending: PendingAuthorization, verified: VerifiedFactor
+        self, pending: PendingAuthorization, verified: idp_records.VerifiedFactor
     ) -> None:
         """Record what was verified in place of a password; the browser then continues (A-118)."""
         await self._replace(pending, verified=verified)
 
-    async def use_verified(self, pending: PendingAuthorization, factor: str) -> VerifiedFactor:
+    async def use_verified(
+        self, pending: PendingAuthorization, factor: str
+    ) -> idp_records.VerifiedFactor:
         """The verified factor, which can be used once. Raises AccessDenied if there is none or it
         has expired."""
         verified = pending.interaction.verified
@@ -279,7 +275,9 @@ class Authorizations:
         address = _address(pending.interaction.request)
         return self._replies.refusal(address, "access_denied", "The person declined")
 
-    async def proceed(self, pending: PendingAuthorization, session: BrowserSession | None) -> Next:
+    async def proceed(
+        self, pending: PendingAuthorization, session: idp_records.BrowserSession | None
+    ) -> Next:
         """Issue the code if nothing is left to do; otherwise return the next step.
 
         ``session`` must belong to the account that signed in.
@@ -295,7 +293,7 @@ class Authorizations:
         await self._finish(pending, session, code)
         return self._replies.reply(_address(interaction.request), {"code": code})
 
-    async def _may_speak(self, session: BrowserSession, parameters: Parameters) -> bool:
+    async def _may_speak(self, session: idp_records.BrowserSession, parameters: Parameters) -> bool:
         """Whether the session can be used for a request. It cannot if an ID token in the request
         names another person (OpenID Connect Core section 3.1.2.1, ``id_token_hint``)."""
         account = await self._account(session.account_id)
@@ -310,17 +308,20 @@ class Authorizations:
     # --- the steps ----------------------------------------------------------------------------
 
     async def _store_begun(
-        self, interaction: Interaction, session: BrowserSession | None, stage: Stage
+        self,
+        interaction: idp_records.Interaction,
+        session: idp_records.BrowserSession | None,
+        stage: Stage,
     ) -> Next:
         uid = self._records.randomness.token_hex(SECRET_BYTES)
         now_ms = self._records.now_ms()
-        record = INTERACTIONS.put(
+        record = idp_records.INTERACTIONS.put(
             secret_key(uid), interaction, expires_ms=now_ms + INTERACTION_S * 1000
         )
         await self._records.commit([record])
         if stage is not Stage.DONE:
             return InteractionRequired(uid)
-        stored = await self._records.read(INTERACTIONS, secret_key(uid))
+        stored = await self._records.read(idp_records.INTERACTIONS, secret_key(uid))
         client = await self._clients.find(interaction.request.client_id)
         if stored is None or client is None:
             return InteractionRequired(uid)
@@ -330,10 +331,10 @@ class Authorizations:
         )
 
     async def _finish(
-        self, pending: PendingAuthorization, session: BrowserSession, code: str
+        self, pending: PendingAuthorization, session: idp_records.BrowserSession, code: str
     ) -> None:
         interaction, client = pending.interaction, pending.client
-        stored = await self._records.read(ACCOUNTS, session.account_id)
+        stored = await self._records.read(idp_records.ACCOUNTS, session.account_id)
         if stored is None or stored.value.disabled:
             raise BadRequest(IdpCodes.ACCOUNT_UNUSABLE)
         account = stored.value
@@ -343,7 +344,7 @@ class Authorizations:
         done = msgspec.structs.replace(interaction, finished=True)
         await self._commit(
             [
-                INTERACTIONS.replace(pending.stored, done),
+                idp_records.INTERACTIONS.replace(pending.stored, done),
                 *await self._grants.issued(
                     interaction, client, account, session_id=session.public_id, code=code
                 ),
@@ -352,10 +353,12 @@ class Authorizations:
         )
         await self._clients.note_use(client.client_id, account.account_id)
 
-    async def _stage(self, interaction: Interaction, client: Client) -> Stage:
+    async def _stage(
+        self, interaction: idp_records.Interaction, client: idp_records.Client
+    ) -> Stage:
         redirect_uri = interaction.request.redirect_uri
         consent = None
-        if identifies_client(redirect_uri, client):
+        if client_metadata.identifies_client(redirect_uri, client):
             consent = await self._consents.find(interaction.account_id, client, redirect_uri)
         stage = stage_of(interaction, consent)
         if stage is not Stage.DONE or interaction.consented or self._extension is None:
@@ -368,19 +371,25 @@ class Authorizations:
         return Stage.CONSENT
 
     def _with_details(
-        self, request: AuthorizationRequest, parameters: Parameters, client: Client
-    ) -> AuthorizationRequest:
+        self,
+        request: idp_records.AuthorizationRequest,
+        parameters: Parameters,
+        client: idp_records.Client,
+    ) -> idp_records.AuthorizationRequest:
         if self._extension is None:
             return request
         try:
             details = self._extension.asked(parameters, client)
-        except UnusableDetails as error:
+        except client_metadata.UnusableDetails as error:
             code, reply = "invalid_authorization_details", _address(request)
-            raise RefusedRequest(code, str(error), reply=reply) from error
+            raise authorization.RefusedRequest(code, str(error), reply=reply) from error
         return msgspec.structs.replace(request, details=details)
 
     async def _unless_unknown(
-        self, reply: AuthorizationReply, client: Client, session: BrowserSession | None
+        self,
+        reply: AuthorizationReply,
+        client: idp_records.Client,
+        session: idp_records.BrowserSession | None,
     ) -> AuthorizationReply:
         """The reply, marked as one to a stranger unless the person who is signed in has agreed to
         be sent there before."""
@@ -389,15 +398,20 @@ class Authorizations:
             return reply
         return replace(reply, stranger=client)
 
-    async def _account(self, account_id: str | None) -> Account | None:
-        return None if account_id is None else await self._records.value(ACCOUNTS, account_id)
+    async def _account(self, account_id: str | None) -> idp_records.Account | None:
+        return (
+            None
+            if account_id is None
+            else await self._records.value(idp_records.ACCOUNTS, account_id)
+        )
 
     async def _replace(
         self, pending: PendingAuthorization, records: Sequence[Record] = (), **changes: object
     ) -> None:
         changed = msgspec.structs.replace(pending.interaction, **changes)
         await self._commit(
-            [INTERACTIONS.replace(pending.stored, changed), *records], [pending.stored.unchanged]
+            [idp_records.INTERACTIONS.replace(pending.stored, changed), *records],
+            [pending.stored.unchanged],
         )
 
     async def _commit(
@@ -408,5 +422,5 @@ class Authorizations:
         )
 
 
-def _address(request: AuthorizationRequest) -> ReplyAddress:
-    return ReplyAddress(request.redirect_uri, request.response_mode, request.state)
+def _address(request: idp_records.AuthorizationRequest) -> authorization.ReplyAddress:
+    return authorization.ReplyAddress(request.redirect_uri, request.response_mode, request.state)

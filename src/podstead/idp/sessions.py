@@ -15,18 +15,10 @@ from typing import Any, Final
 
 import msgspec
 
+from podstead.idp import records as idp_records
 from podstead.idp.accounts import issue_time_s
 from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.records import (
-    ACCOUNTS,
-    LAST_SIGN_INS,
-    SESSIONS,
-    Account,
-    BrowserSession,
-    Client,
-    LastSignIn,
-)
 from podstead.idp.security_events import event_records
 from podstead.idp.sign_in_methods import method_precondition
 from podstead.jose.tokens import InvalidJose, claim_text, read_token, verify_signature
@@ -54,15 +46,15 @@ _MAX_USER_AGENT_CHARACTERS: Final = 300
 class OpenSession:
     """A valid session, with its account."""
 
-    stored: Versioned[BrowserSession]
-    owner: Versioned[Account]
+    stored: Versioned[idp_records.BrowserSession]
+    owner: Versioned[idp_records.Account]
 
     @property
-    def session(self) -> BrowserSession:
+    def session(self) -> idp_records.BrowserSession:
         return self.stored.value
 
     @property
-    def account(self) -> Account:
+    def account(self) -> idp_records.Account:
         return self.owner.value
 
 
@@ -71,7 +63,7 @@ class NewSession:
     """A new session; ``secret`` is for the browser's cookie."""
 
     secret: str
-    session: BrowserSession
+    session: idp_records.BrowserSession
 
 
 class Sessions:
@@ -84,7 +76,7 @@ class Sessions:
 
     async def begin(
         self,
-        account: Versioned[Account],
+        account: Versioned[idp_records.Account],
         *,
         factor: str,
         lasting: bool,
@@ -109,7 +101,7 @@ class Sessions:
         account_id = account.value.account_id
         goes_on = instead_of is not None and instead_of.session.account_id == account_id
         secret = self._records.randomness.token_hex(_SECRET_BYTES)
-        session = BrowserSession(
+        session = idp_records.BrowserSession(
             account_id=account_id,
             authenticated_s=now_s,
             created_s=now_s,
@@ -132,11 +124,13 @@ class Sessions:
         )
         records = [
             self._put(secret_key(secret), session, now_s),
-            LAST_SIGN_INS.put(account_id, LastSignIn(now_s, factor), owner=account_id),
+            idp_records.LAST_SIGN_INS.put(
+                account_id, idp_records.LastSignIn(now_s, factor), owner=account_id
+            ),
             *await self._surplus(account),
         ]
         if instead_of is not None:
-            records.append(SESSIONS.drop(instead_of.stored.key))
+            records.append(idp_records.SESSIONS.drop(instead_of.stored.key))
         await self._records.commit(
             records,
             [account.unchanged, *method_exists],
@@ -149,10 +143,10 @@ class Sessions:
         if secret is None:
             return None
         now_ms = self._records.now_ms()
-        stored = await self._records.read(SESSIONS, secret_key(secret))
+        stored = await self._records.read(idp_records.SESSIONS, secret_key(secret))
         if stored is None:
             return None
-        account = await self._records.read(ACCOUNTS, stored.value.account_id)
+        account = await self._records.read(idp_records.ACCOUNTS, stored.value.account_id)
         if account is None or account.value.disabled:
             return None
         if not _is_valid(stored.value, account.value):
@@ -168,20 +162,24 @@ class Sessions:
         now_s = self._records.now_s()
         return now_s - signed_in.session.authenticated_s <= RECENT_S
 
-    async def of_account(self, account: Account) -> Sequence[Versioned[BrowserSession]]:
+    async def of_account(
+        self, account: idp_records.Account
+    ) -> Sequence[Versioned[idp_records.BrowserSession]]:
         """The valid sessions, the newest first."""
-        listed = await self._records.of_owner(SESSIONS, account.account_id)
+        listed = await self._records.of_owner(idp_records.SESSIONS, account.account_id)
         valid = [each for each in listed if _is_valid(each.value, account)]
         return sorted(valid, key=lambda each: each.value.created_s, reverse=True)
 
-    async def end(self, stored: Versioned[BrowserSession], joined: Sequence[Record] = ()) -> None:
+    async def end(
+        self, stored: Versioned[idp_records.BrowserSession], joined: Sequence[Record] = ()
+    ) -> None:
         """Sign a browser out; the ``joined`` records are part of the write."""
-        await self._records.commit([SESSIONS.drop(stored.key), *joined])
+        await self._records.commit([idp_records.SESSIONS.drop(stored.key), *joined])
 
-    async def end_all(self, account: Account, joined: Sequence[Record] = ()) -> None:
+    async def end_all(self, account: idp_records.Account, joined: Sequence[Record] = ()) -> None:
         """Sign every browser of an account out; the ``joined`` records are part of the write."""
-        listed = await self._records.of_owner(SESSIONS, account.account_id)
-        ended = [SESSIONS.drop(each.key) for each in listed]
+        listed = await self._records.of_owner(idp_records.SESSIONS, account.account_id)
+        ended = [idp_records.SESSIONS.drop(each.key) for each in listed]
         for kind in self._ended_with:
             others = await self._records.of_owner(kind, f"/{account.pod}/")
             ended += [kind.drop(each.key) for each in others]
@@ -189,12 +187,12 @@ class Sessions:
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _surplus(self, account: Versioned[Account]) -> Sequence[Record]:
+    async def _surplus(self, account: Versioned[idp_records.Account]) -> Sequence[Record]:
         """The records that make room for one more session."""
         newest_first = await self.of_account(account.value)
-        return [SESSIONS.drop(each.key) for each in newest_first[MAX_SESSIONS - 1 :]]
+        return [idp_records.SESSIONS.drop(each.key) for each in newest_first[MAX_SESSIONS - 1 :]]
 
-    async def _renew(self, stored: Versioned[BrowserSession], now_s: int) -> None:
+    async def _renew(self, stored: Versioned[idp_records.BrowserSession], now_s: int) -> None:
         """Extend a session, if that is worth a write. If another request changes or ends the
         session meanwhile, nothing happens."""
         until_s = _end_s(stored.value, now_s)
@@ -204,13 +202,13 @@ class Sessions:
             [self._put(stored.key, stored.value, now_s)], [stored.unchanged]
         )
 
-    def _put(self, key: str, session: BrowserSession, now_s: int) -> Record:
-        return SESSIONS.put(
+    def _put(self, key: str, session: idp_records.BrowserSession, now_s: int) -> Record:
+        return idp_records.SESSIONS.put(
             key, session, owner=session.account_id, expires_ms=_end_s(session, now_s) * 1000
         )
 
 
-def _is_valid(session: BrowserSession, account: Account) -> bool:
+def _is_valid(session: idp_records.BrowserSession, account: idp_records.Account) -> bool:
     """Whether the session began after the last time that all sessions of the account were ended,
     and with a sign-in method that still exists. In an earlier version, a key that only the profile
     named could sign in without permission."""
@@ -219,7 +217,7 @@ def _is_valid(session: BrowserSession, account: Account) -> bool:
     return session.created_s >= account.valid_after_s
 
 
-def _end_s(session: BrowserSession, now_s: int) -> int:
+def _end_s(session: idp_records.BrowserSession, now_s: int) -> int:
     """When a session that is used now expires (Unix seconds)."""
     if not session.lasting:
         return session.created_s + SHORT_S
@@ -268,7 +266,7 @@ async def read_id_token_hint(text: str, *, issuer: str, keys: ProviderKeys) -> I
     return IdTokenHint(account_id, client_id, claim_text(claims, "sid"))
 
 
-def may_return_to(client: Client | None, uri: str | None) -> bool:
+def may_return_to(client: idp_records.Client | None, uri: str | None) -> bool:
     """Whether the client has registered this exact URL for after signing out."""
     return client is not None and uri is not None and uri in client.post_logout_redirect_uris
 

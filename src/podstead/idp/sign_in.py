@@ -17,25 +17,11 @@ import msgspec
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import NotAuthenticated, RateLimited
+from podstead.idp import records as idp_records
 from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.passwords import PasswordCheck, PasswordHasher, normalized_password
-from podstead.idp.records import (
-    LAST_SIGN_INS,
-    MAX_EMAIL_CHARACTERS,
-    Account,
-    BrowserSession,
-    LastSignIn,
-    name_key,
-)
-from podstead.storage.record_store import (
-    Changes,
-    Contention,
-    RecordKind,
-    RecordStore,
-    Versioned,
-    secret_key,
-)
+from podstead.storage import record_store
 from podstead.storage.records import Record
 
 Compared = TypeVar("Compared")
@@ -88,7 +74,7 @@ class Failures(msgspec.Struct, frozen=True):
     paused_until_s: int = 0
 
 
-FAILURES: Final = RecordKind("failures", Failures)
+FAILURES: Final = record_store.RecordKind("failures", Failures)
 NONE_YET: Final = Failures()
 
 
@@ -132,14 +118,18 @@ class Attempt:
 
 
 def attempt_at(
-    login: str, account: Versioned[Account] | None, *, address: str, device: str | None = None
+    login: str,
+    account: record_store.Versioned[idp_records.Account] | None,
+    *,
+    address: str,
+    device: str | None = None,
 ) -> Attempt:
     """The attempt with a login as typed, and the account that has it, if any. ``device`` identifies
     a browser that has signed in to that account before."""
     account_id = None if account is None else account.value.account_id
     if device is not None and account_id is not None:
-        return Attempt(secret_key(f"{account_id} {device}"), None, account_id)
-    return Attempt(secret_key(name_key(login)), address, account_id)
+        return Attempt(record_store.secret_key(f"{account_id} {device}"), None, account_id)
+    return Attempt(record_store.secret_key(idp_records.name_key(login)), address, account_id)
 
 
 class Turns(Protocol):
@@ -156,7 +146,7 @@ class Turns(Protocol):
 class Attempts:
     """Counts failures, and refuses attempts that must wait."""
 
-    records: RecordStore
+    records: record_store.RecordStore
     limits: FailureLimits
     audit: Audit
     turns: Turns
@@ -200,7 +190,7 @@ class Attempts:
         if not self.limits.in_a_row and not self.limits.per_hour:
             return NONE_YET, NONE_YET
 
-        async def compute() -> Changes[tuple[Failures, Failures]]:
+        async def compute() -> record_store.Changes[tuple[Failures, Failures]]:
             now_ms = self.records.now_ms()
             stored = await self.records.read(FAILURES, attempt.subject)
             before = NONE_YET if stored is None else stored.value
@@ -215,21 +205,21 @@ class Attempts:
                 expires_ms=now_ms + HOUR_S * 1000,
             )
             unchanged = FAILURES.absent(attempt.subject) if stored is None else stored.unchanged
-            return Changes((before, noted), [record], [unchanged])
+            return record_store.Changes((before, noted), [record], [unchanged])
 
         try:
             return await self.records.transact(compute, attempts=_WRITE_ATTEMPTS)
-        except Contention as contention:
+        except record_store.Contention as contention:
             # Too many fail at once for this one to be recorded: treat it as not made.
             raise RateLimited(retry_after_s=1) from contention
 
     async def _forgive(self, attempt: Attempt, before: Failures, noted: Failures) -> None:
         """Take back the failure that was noted, and reset the count of consecutive failures."""
 
-        async def compute() -> Changes[None]:
+        async def compute() -> record_store.Changes[None]:
             stored = await self.records.read(FAILURES, attempt.subject)
             if stored is None:
-                return Changes(None)
+                return record_store.Changes(None)
             left = before
             if stored.value != noted:  # others have failed meanwhile
                 in_hour = max(stored.value.in_hour - 1, 0)
@@ -238,9 +228,11 @@ class Attempts:
             record: Record = FAILURES.replace(stored, left)
             if left == NONE_YET:
                 record = FAILURES.drop(stored.key)
-            return Changes(None, [record], [stored.unchanged])
+            return record_store.Changes(None, [record], [stored.unchanged])
 
-        with suppress(Contention):  # it is then a failure too many, which the next success ends
+        with suppress(
+            record_store.Contention
+        ):  # it is then a failure too many, which the next success ends
             await self.records.transact(compute, attempts=_WRITE_ATTEMPTS)
 
     def _buckets(self, attempt: Attempt) -> list[tuple[str, int]]:
@@ -289,7 +281,7 @@ class KnownBrowsers:
         self._clock = clock
         self._randomness = randomness
 
-    def device(self, marks: str, account: Account) -> str | None:
+    def device(self, marks: str, account: idp_records.Account) -> str | None:
         """The device id of the browser that sent the marks, if it is known for the account;
         ``None`` if it has not signed in to it, or not since the password was changed."""
         mark = self._message_id(marks, account)
@@ -298,7 +290,7 @@ class KnownBrowsers:
             return None
         return mark.device
 
-    def signed_in(self, marks: str, account: Account) -> str | None:
+    def signed_in(self, marks: str, account: idp_records.Account) -> str | None:
         """The marks for the browser to keep after a sign-in; ``None`` without keys."""
         if not self._keys:
             return None
@@ -309,7 +301,7 @@ class KnownBrowsers:
         new = f"{device}.{made_s}.{_sign(self._keys[0], account, device, made_s)}"
         return BETWEEN.join([new, *others][:MAX_MARKS])
 
-    def _message_id(self, marks: str, account: Account) -> _Mark | None:
+    def _message_id(self, marks: str, account: idp_records.Account) -> _Mark | None:
         for mark in _read(marks):
             for key in self._keys:
                 expected = _sign(key, account, mark.device, mark.made_s)
@@ -326,7 +318,7 @@ def _read(marks: str) -> Iterator[_Mark]:
             yield _Mark(device, int(made[:12]), signature, text)
 
 
-def _sign(key: bytes, account: Account, device: str, made_s: int) -> str:
+def _sign(key: bytes, account: idp_records.Account, device: str, made_s: int) -> str:
     content = f"{account.account_id}.{device}.{made_s}".encode()
     return hmac.new(key, content, hashlib.sha256).hexdigest()
 
@@ -354,11 +346,11 @@ class SignedIn:
     prevents it.
     """
 
-    stored: Versioned[Account]
+    stored: record_store.Versioned[idp_records.Account]
     at_s: int
 
     @property
-    def account(self) -> Account:
+    def account(self) -> idp_records.Account:
         return self.stored.value
 
 
@@ -380,7 +372,7 @@ class PasswordSignIn:
         *,
         address: str,
         marks: str = "",
-        session: BrowserSession | None = None,
+        session: idp_records.BrowserSession | None = None,
         noted_as: AuditEvent = AuditEvent.SIGNED_IN,
     ) -> SignedIn:
         """The account of ``login``, an e-mail address or a pod name, if the password is correct.
@@ -390,7 +382,7 @@ class PasswordSignIn:
         the event to log for a correct password. Raises SignInFailed, RateLimited.
         """
         found = None
-        if len(login) <= MAX_EMAIL_CHARACTERS:
+        if len(login) <= idp_records.MAX_EMAIL_CHARACTERS:
             found = await self.accounts.find(login)
         device = self._device(found, marks, session)
         attempt = attempt_at(login, found, address=address, device=device)
@@ -404,8 +396,8 @@ class PasswordSignIn:
         return signed_in
 
     async def _compare(
-        self, found: Versioned[Account] | None, password: str, address: str
-    ) -> tuple[Versioned[Account], str, PasswordCheck]:
+        self, found: record_store.Versioned[idp_records.Account] | None, password: str, address: str
+    ) -> tuple[record_store.Versioned[idp_records.Account], str, PasswordCheck]:
         """The account and its password in normalized form. Raises SignInFailed."""
         typed = normalized_password(password)
         password_hash = None if found is None or typed is None else found.value.password_hash
@@ -417,7 +409,10 @@ class PasswordSignIn:
         return found, typed, verdict
 
     def _device(
-        self, found: Versioned[Account] | None, marks: str, session: BrowserSession | None
+        self,
+        found: record_store.Versioned[idp_records.Account] | None,
+        marks: str,
+        session: idp_records.BrowserSession | None,
     ) -> str | None:
         """The device id of the browser, if it is known for the account."""
         if found is None:
@@ -426,7 +421,7 @@ class PasswordSignIn:
             return session.public_id
         return self.known_browsers.device(marks, found.value)
 
-    async def _still_so(self, found: Versioned[Account]) -> SignedIn:
+    async def _still_so(self, found: record_store.Versioned[idp_records.Account]) -> SignedIn:
         """The account as it is after the comparison of the password, which takes a while."""
         now_s = self.clock.now_ms() // 1000
         stored = await self.accounts.read(found.value.account_id)
@@ -464,16 +459,22 @@ _EXACT_TO_S: Final = 3600
 class LastSignIns:
     """Records sign-ins without a session."""
 
-    def __init__(self, records: RecordStore) -> None:
+    def __init__(self, records: record_store.RecordStore) -> None:
         self._records = records
 
-    async def note(self, account: Versioned[Account], *, factor: str) -> None:
+    async def note(
+        self, account: record_store.Versioned[idp_records.Account], *, factor: str
+    ) -> None:
         """Record a sign-in unless one was recorded within the last hour."""
         account_id = account.value.account_id
-        stored = await self._records.read(LAST_SIGN_INS, account_id)
+        stored = await self._records.read(idp_records.LAST_SIGN_INS, account_id)
         now_s = self._records.now_s()
         if stored is not None and now_s - stored.value.at_s < _EXACT_TO_S:
             return
-        noted = LAST_SIGN_INS.put(account_id, LastSignIn(now_s, factor), owner=account_id)
-        unchanged = LAST_SIGN_INS.absent(account_id) if stored is None else stored.unchanged
+        noted = idp_records.LAST_SIGN_INS.put(
+            account_id, idp_records.LastSignIn(now_s, factor), owner=account_id
+        )
+        unchanged = (
+            idp_records.LAST_SIGN_INS.absent(account_id) if stored is None else stored.unchanged
+        )
         await self._records.try_commit([noted], [unchanged, account.unchanged])

@@ -12,15 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from podstead.core.errors import AccessDenied, Conflict
+from podstead.idp import records as idp_records
 from podstead.idp.codes import IdpCodes
-from podstead.idp.records import (
-    GRANTS,
-    SESSIONS,
-    Account,
-    BrowserSession,
-    Grant,
-    revoked,
-)
 from podstead.storage.record_store import RecordKind, RecordStore, Versioned
 from podstead.storage.records import EntryAt, EntryId, Precondition, Record
 
@@ -40,7 +33,7 @@ class SecondStep(Protocol):
 
     async def begin(
         self,
-        account: Account,
+        account: idp_records.Account,
         *,
         browser: str,
         path: str,
@@ -55,7 +48,9 @@ class SecondStep(Protocol):
     async def is_needed(self, account_id: str) -> bool:
         """Whether an account needs more than its password."""
 
-    async def method_removal(self, account: Account, method: EntryId) -> Sequence[Precondition]:
+    async def method_removal(
+        self, account: idp_records.Account, method: EntryId
+    ) -> Sequence[Precondition]:
         """The preconditions for removing a sign-in method, which may be the second step of the
         account. Raises Conflict if it must stay."""
 
@@ -85,7 +80,7 @@ async def method_precondition(
     return (EntryAt(entry.entry, entry.version),)
 
 
-def began_with(method: str, begun: BrowserSession | Grant) -> bool:
+def began_with(method: str, begun: idp_records.BrowserSession | idp_records.Grant) -> bool:
     """Whether a session or a grant began with this sign-in method."""
     if begun.sign_in_method:
         return begun.sign_in_method == method
@@ -94,12 +89,16 @@ def began_with(method: str, begun: BrowserSession | Grant) -> bool:
 
 async def end_records(records: RecordStore, account_id: str, method: str) -> Sequence[Record]:
     """The records that end every session and grant that began with a sign-in method."""
-    sessions = await records.of_owner(SESSIONS, account_id)
-    grants = await records.of_owner(GRANTS, account_id)
+    sessions = await records.of_owner(idp_records.SESSIONS, account_id)
+    grants = await records.of_owner(idp_records.GRANTS, account_id)
     return [
-        *(SESSIONS.drop(each.key) for each in sessions if began_with(method, each.value)),
         *(
-            GRANTS.replace(each, revoked(each.value))
+            idp_records.SESSIONS.drop(each.key)
+            for each in sessions
+            if began_with(method, each.value)
+        ),
+        *(
+            idp_records.GRANTS.replace(each, idp_records.revoked(each.value))
             for each in grants
             if began_with(method, each.value) and not each.value.revoked
         ),
@@ -119,7 +118,7 @@ class LastFactor(Conflict):
 async def remaining_factor(
     records: RecordStore,
     methods: Sequence[SignInMethod],
-    account: Versioned[Account],
+    account: Versioned[idp_records.Account],
     *,
     without: EntryId,
 ) -> EntryAt:

@@ -10,14 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.authn.claims import (
-    ACCESS_TOKEN_TYPES,
-    MAX_TOKEN_CHARACTERS,
-    CommonClaims,
-    read_claims,
-    read_common_claims,
-    same_issuer,
-)
+from podstead.authn import claims as authn_claims
+from podstead.idp import records as idp_records
 from podstead.idp import token_issuing
 from podstead.idp.audit import Audit
 from podstead.idp.authorizations import AuthorizationExtension
@@ -26,19 +20,6 @@ from podstead.idp.clients import ClientDirectory
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.oauth.messages import OAuthAnswer, Parameters, unknown_client
 from podstead.idp.oauth.token import TokenExchange, TokenRequest, TokenRequestRecords
-from podstead.idp.records import (
-    ACCOUNTS,
-    CODES,
-    CREDENTIALS,
-    GRANTS,
-    REFRESH_TOKENS,
-    REVOKED_TOKENS,
-    Client,
-    ClientCredential,
-    Grant,
-    RevokedToken,
-    revoked,
-)
 from podstead.jose.tokens import CompactToken, InvalidJose, claim_text, read_token, verify_signature
 from podstead.storage.record_store import Changes, RecordStore, secret_key
 
@@ -84,9 +65,9 @@ class TokenService:
             self.audit.note(event, account_id=grant.account_id, client_id=grant.client_id)
         return answer
 
-    async def client(self, client_id: str) -> Client | None:
+    async def client(self, client_id: str) -> idp_records.Client | None:
         """The client with this id, which may also be the id of client credentials."""
-        credential = await self.records.value(CREDENTIALS, client_id)
+        credential = await self.records.value(idp_records.CREDENTIALS, client_id)
         return credential_client(credential) if credential else await self.clients.find(client_id)
 
     async def _facts(
@@ -97,25 +78,25 @@ class TokenService:
         code = refresh_token = grant = credential = client = account = None
         account_id: str | None = None
         if (secret := _secret(form, "authorization_code", "code")) is not None:
-            code = await self.records.read(CODES, secret_key(secret))
+            code = await self.records.read(idp_records.CODES, secret_key(secret))
         elif (secret := _secret(form, "refresh_token", "refresh_token")) is not None:
-            refresh_token = await self.records.read(REFRESH_TOKENS, secret_key(secret))
+            refresh_token = await self.records.read(idp_records.REFRESH_TOKENS, secret_key(secret))
         named = refresh_token or code
         if named is not None:
-            grant = await self.records.read(GRANTS, named.value.grant_id)
+            grant = await self.records.read(idp_records.GRANTS, named.value.grant_id)
             account_id = grant.value.account_id if grant else None
         client_id = None if presented is None else presented.client_id
         if client_id is None and refresh_token is not None:
             client_id = refresh_token.value.client_id
         if client_id is not None:
-            credential = await self.records.value(CREDENTIALS, client_id)
+            credential = await self.records.value(idp_records.CREDENTIALS, client_id)
             if credential is None:
                 client = await self.clients.find(client_id)
             else:
                 client = credential_client(credential)
                 account_id = account_id or credential.account_id
         if account_id is not None:
-            account = await self.records.value(ACCOUNTS, account_id)
+            account = await self.records.value(idp_records.ACCOUNTS, account_id)
         members = {}
         if self.extension is not None and account is not None and client is not None:
             web_id = account.web_id if credential is None else credential.web_id
@@ -123,9 +104,9 @@ class TokenService:
         return TokenRequestRecords(client, credential, code, refresh_token, grant, account, members)
 
 
-def credential_client(credential: ClientCredential) -> Client:
+def credential_client(credential: idp_records.ClientCredential) -> idp_records.Client:
     """The client that client credentials stand for (A-67)."""
-    return Client(
+    return idp_records.Client(
         client_id=credential.credential_id,
         redirect_uris=(),
         grant_types=("client_credentials",),
@@ -159,7 +140,7 @@ INACTIVE: Final[dict[str, object]] = {"active": False}
 @dataclass(frozen=True, slots=True)
 class _AccessToken:
     token: CompactToken
-    claims: CommonClaims
+    claims: authn_claims.CommonClaims
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,12 +152,12 @@ class TokenStatus:
     allow_loopback: bool
     extension: AuthorizationExtension | None = None
 
-    async def introspect(self, text: str, client: Client) -> dict[str, object]:
+    async def introspect(self, text: str, client: idp_records.Client) -> dict[str, object]:
         """What a client may learn about a token (RFC 7662 section 2.2)."""
         access = await self._access_token(text)
         if access is not None:
             # Introspection must not confirm an ID token as an access token.
-            typed = access.token.header.get("typ") in ACCESS_TOKEN_TYPES
+            typed = access.token.header.get("typ") in authn_claims.ACCESS_TOKEN_TYPES
             if access.claims.client_id != client.client_id or not typed:
                 return INACTIVE
             names = ("iss", "sub", "aud", "webid", "client_id", "scope", "iat", "exp", "jti", "cnf")
@@ -185,7 +166,7 @@ class TokenStatus:
             stated = {name: claims[name] for name in names if name in claims}
             members = await self._members(claim_text(claims, "webid"), client)
             return {"active": True, "token_type": kind, **stated, **members}
-        refresh = await self.records.read(REFRESH_TOKENS, secret_key(text))
+        refresh = await self.records.read(idp_records.REFRESH_TOKENS, secret_key(text))
         if refresh is None or refresh.value.client_id != client.client_id:
             return INACTIVE
         grant = await self._live_grant(refresh.value.grant_id)
@@ -202,12 +183,14 @@ class TokenStatus:
             **await self._members(grant.web_id, client),
         }
 
-    async def _members(self, web_id: str | None, client: Client) -> Mapping[str, object]:
+    async def _members(
+        self, web_id: str | None, client: idp_records.Client
+    ) -> Mapping[str, object]:
         if self.extension is None or web_id is None:
             return {}
         return await self.extension.token_members(web_id, client.client_id)
 
-    async def revoke(self, text: str, client: Client) -> None:
+    async def revoke(self, text: str, client: idp_records.Client) -> None:
         """Revoke one of the client's tokens; a refresh token together with all tokens of its grant
         (RFC 7009). Nothing happens for any other token."""
         now_ms = self.records.now_ms()
@@ -215,9 +198,9 @@ class TokenStatus:
         if access is not None and access.claims.client_id == client.client_id:
             await self._revoke_access(access, now_ms)
             return
-        refresh = await self.records.value(REFRESH_TOKENS, secret_key(text))
+        refresh = await self.records.value(idp_records.REFRESH_TOKENS, secret_key(text))
         if refresh is not None and refresh.client_id == client.client_id:
-            await self.records.update(GRANTS, refresh.grant_id, revoked)
+            await self.records.update(idp_records.GRANTS, refresh.grant_id, idp_records.revoked)
 
     async def userinfo(self, text: str, issuer: str | None) -> dict[str, object] | None:
         """The claims about the person of a token that has just been verified (OpenID Connect Core
@@ -225,12 +208,12 @@ class TokenStatus:
 
         ``None`` for a token of another provider, or one without the scope.
         """
-        if issuer is None or not same_issuer(issuer, self.own.issuer):
+        if issuer is None or not authn_claims.same_issuer(issuer, self.own.issuer):
             return None
-        token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
+        token = read_token(text, max_characters=authn_claims.MAX_TOKEN_CHARACTERS)
         scopes = (claim_text(token.claims, "scope") or "").split()
         subject = claim_text(token.claims, "sub") or ""
-        account = await self.records.value(ACCOUNTS, subject)
+        account = await self.records.value(idp_records.ACCOUNTS, subject)
         if account is None or "openid" not in scopes:
             return None
         stated: dict[str, object] = {"sub": subject}
@@ -238,7 +221,7 @@ class TokenStatus:
             stated["webid"] = account.web_id
         return stated | token_issuing.personal_claims(account, scopes)
 
-    async def identity_claims(self, text: str) -> CommonClaims | None:
+    async def identity_claims(self, text: str) -> authn_claims.CommonClaims | None:
         """The claims of a valid token of this provider whose audience is the userinfo endpoint;
         ``None`` for any other text."""
         access = await self._access_token(text)
@@ -250,9 +233,9 @@ class TokenStatus:
         token_id = access.claims.token_id
         if token_id is None:
             return
-        record = REVOKED_TOKENS.put(
+        record = idp_records.REVOKED_TOKENS.put(
             token_id,
-            RevokedToken(now_ms // 1000),
+            idp_records.RevokedToken(now_ms // 1000),
             # Kept for as long as the token would be accepted, with allowance for clock skew.
             expires_ms=now_ms + 2 * token_issuing.ACCESS_TOKEN_S * 1000,
         )
@@ -264,17 +247,19 @@ class TokenStatus:
         """
         now_s = self.records.now_s()
         try:
-            token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
+            token = read_token(text, max_characters=authn_claims.MAX_TOKEN_CHARACTERS)
             key = await self.own.key(token.key_id)
             if key is None or token.claims.get("iss") != self.own.issuer:
                 return None
             verify_signature(token, key)
             if self._is_for_userinfo(token):
                 audience = token_issuing.userinfo_url(self.own.issuer)
-                common = read_common_claims(token, audience=audience, now_s=now_s)
+                common = authn_claims.read_common_claims(token, audience=audience, now_s=now_s)
                 await self.own.check_identity(common)
                 return _AccessToken(token, common)
-            claims = read_claims(token, now_s=now_s, allow_loopback=self.allow_loopback)
+            claims = authn_claims.read_claims(
+                token, now_s=now_s, allow_loopback=self.allow_loopback
+            )
             if to_end:
                 await self.own.check_identity(claims)
             else:
@@ -286,11 +271,11 @@ class TokenStatus:
     def _is_for_userinfo(self, token: CompactToken) -> bool:
         return token.claims.get("aud") == token_issuing.userinfo_url(self.own.issuer)
 
-    async def _live_grant(self, grant_id: str) -> Grant | None:
-        grant = await self.records.value(GRANTS, grant_id)
+    async def _live_grant(self, grant_id: str) -> idp_records.Grant | None:
+        grant = await self.records.value(idp_records.GRANTS, grant_id)
         if grant is None or grant.revoked:
             return None
-        account = await self.records.value(ACCOUNTS, grant.account_id)
+        account = await self.records.value(idp_records.ACCOUNTS, grant.account_id)
         if account is None or account.disabled:
             return None
         return grant if grant.authenticated_s >= account.valid_after_s else None

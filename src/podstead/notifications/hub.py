@@ -9,14 +9,8 @@ from __future__ import annotations
 
 from podstead.core.errors import Overloaded
 from podstead.core.identifiers import ResourcePath
+from podstead.notifications import deliveries as notifications_deliveries
 from podstead.notifications.answers import Answering, WatchedQueries, is_live_query
-from podstead.notifications.deliveries import (
-    Deliveries,
-    Delivering,
-    EndReason,
-    SubscriberQueue,
-    Watch,
-)
 from podstead.notifications.history import Feed
 from podstead.notifications.messages import notifications_of, topics_of
 from podstead.notifications.readers import Subscriber
@@ -37,7 +31,7 @@ class Hub:
         self,
         *,
         log: ChangeLog,
-        delivering: Delivering,
+        delivering: notifications_deliveries.Delivering,
         answering: Answering | None = None,
         max_watches: int = MAX_WATCHES,
     ) -> None:
@@ -48,9 +42,9 @@ class Hub:
         self._delivering = delivering
         self._max_watches = max_watches
         self._count = 0
-        self._topics: dict[ResourcePath, Deliveries] = {}
+        self._topics: dict[ResourcePath, notifications_deliveries.Deliveries] = {}
         self._live_queries = None if answering is None else WatchedQueries(answering)
-        self._watches: set[Watch] = set()
+        self._watches: set[notifications_deliveries.Watch] = set()
         self._closed = False
 
     @property
@@ -81,10 +75,10 @@ class Hub:
         self,
         topic: ResourcePath,
         subscriber: Subscriber,
-        queue: SubscriberQueue,
+        queue: notifications_deliveries.SubscriberQueue,
         *,
         state: str | None = None,
-    ) -> Watch:
+    ) -> notifications_deliveries.Watch:
         """Put every change from now on into ``queue``, if the subscriber may read the topic; of a
         live query, each answer that is another one than the last, which was ``state`` at first.
 
@@ -100,7 +94,9 @@ class Hub:
         try:
             until_ms = await self._delivering.readers.check(topic, subscriber)
             boundary = await self._feed.boundary()
-            watch = Watch(topic, subscriber, queue, boundary, self.forget, state)
+            watch = notifications_deliveries.Watch(
+                topic, subscriber, queue, boundary, self.forget, state
+            )
             if self._live_queries is not None and is_live_query(topic):
                 self._live_queries.add(watch)
         except BaseException:
@@ -109,13 +105,15 @@ class Hub:
         # Nothing is awaited between the boundary and this, so that no change falls in between.
         self._watches.add(watch)
         if not is_live_query(topic):
-            deliveries = self._topics.setdefault(topic, Deliveries(topic, self._delivering))
+            deliveries = self._topics.setdefault(
+                topic, notifications_deliveries.Deliveries(topic, self._delivering)
+            )
             deliveries.add(watch)
             deliveries.check_again_at(until_ms)
         queue.attach(watch)
         return watch
 
-    def forget(self, watch: Watch) -> None:
+    def forget(self, watch: notifications_deliveries.Watch) -> None:
         """Close a watch. Idempotent."""
         if not watch.is_open:
             return
@@ -136,7 +134,7 @@ class Hub:
         """Close every watch and its queue, and accept no more: the server is stopping."""
         self._closed = True
         for watch in tuple(self._watches):
-            watch.queue.close(EndReason.STOPPING)
+            watch.queue.close(notifications_deliveries.EndReason.STOPPING)
 
     async def ended(self) -> None:
         """Wait until nothing is evaluated any more for watches that are closed."""

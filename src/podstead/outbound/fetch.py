@@ -26,15 +26,7 @@ from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import RemoteUnavailable
 from podstead.core.request_context import requester
-from podstead.outbound import errors
-from podstead.outbound.foreign_documents import (
-    Circuit,
-    CircuitBreaker,
-    FetchedDocument,
-    FetchPolicy,
-    OutboundLimits,
-    Purpose,
-)
+from podstead.outbound import errors, foreign_documents
 from podstead.outbound.guard import Guard
 from podstead.outbound.transport import Connector, RemoteResponse, read_body
 from podstead.outbound.urls import Target, resolve_reference
@@ -53,13 +45,13 @@ class Outcomes:
     """Counts the outcomes of the requests of one kind."""
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[Purpose, str]] = Counter()
+        self._counts: Counter[tuple[foreign_documents.Purpose, str]] = Counter()
 
-    def note(self, purpose: Purpose, failure: BaseException | None) -> None:
+    def note(self, purpose: foreign_documents.Purpose, failure: BaseException | None) -> None:
         """Count one request, with what it raised."""
         self._counts[purpose, _outcome(failure)] += 1
 
-    def counts(self) -> Mapping[tuple[Purpose, str], int]:
+    def counts(self) -> Mapping[tuple[foreign_documents.Purpose, str], int]:
         """How many requests had which outcome."""
         return self._counts
 
@@ -148,8 +140,8 @@ _TRANSIENT_STATUSES = frozenset({408, 425, 429})
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
-_Flight = tuple[str, FetchPolicy]
-_Step = FetchedDocument | Target
+_Flight = tuple[str, foreign_documents.FetchPolicy]
+_Step = foreign_documents.FetchedDocument | Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +161,7 @@ class Fetcher:
         clock: Clock,
         *,
         tls: ssl.SSLContext,
-        limits: OutboundLimits,
+        limits: foreign_documents.OutboundLimits,
         user_agent: str = USER_AGENT,
     ) -> None:
         self._guard = guard
@@ -180,15 +172,17 @@ class Fetcher:
         self._failures: ExpiringCache[_Flight, _Failure] = ExpiringCache(
             max_weight=MAX_REMEMBERED_FAILURES
         )
-        self._circuit = CircuitBreaker(
+        self._circuit = foreign_documents.CircuitBreaker(
             max_failures=limits.circuit_failures, pause_s=limits.circuit_pause_s
         )
         self._limits = limits
         self._limiter = ConcurrencyLimiter()
-        self._flights: dict[_Flight, asyncio.Task[FetchedDocument]] = {}
+        self._flights: dict[_Flight, asyncio.Task[foreign_documents.FetchedDocument]] = {}
         self.outcomes = Outcomes()
 
-    async def fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
+    async def fetch(
+        self, url: str, policy: foreign_documents.FetchPolicy
+    ) -> foreign_documents.FetchedDocument:
         """Fetch the document at the URL; a fragment is ignored. Raises FetchFailed.
 
         If a caller is cancelled, the fetch continues for the others that wait for it.
@@ -216,7 +210,9 @@ class Fetcher:
             task.cancel()
         await asyncio.gather(*flights, return_exceptions=True)
 
-    def _finished(self, flight: _Flight, task: asyncio.Task[FetchedDocument]) -> None:
+    def _finished(
+        self, flight: _Flight, task: asyncio.Task[foreign_documents.FetchedDocument]
+    ) -> None:
         del self._flights[flight]
         if task.cancelled():
             return
@@ -238,29 +234,33 @@ class Fetcher:
             again.retry_after_s = ceil((failure.until_ms - self._clock.now_ms()) / 1000)
         return again
 
-    def _admit(self, url: str, policy: FetchPolicy) -> Target:
+    def _admit(self, url: str, policy: foreign_documents.FetchPolicy) -> Target:
         target = self._guard.admit(url)
         if policy.only_origins is not None and target.origin not in policy.only_origins:
             raise errors.Refused(errors.Refusal.ORIGIN_NOT_LISTED)
         return target
 
-    async def _follow(self, target: Target, policy: FetchPolicy) -> FetchedDocument:
+    async def _follow(
+        self, target: Target, policy: foreign_documents.FetchPolicy
+    ) -> foreign_documents.FetchedDocument:
         deadline_s = asyncio.get_running_loop().time() + policy.total_timeout_s
         for _ in range(policy.max_redirects + 1):
             step = await self._hop(target, policy, deadline_s)
-            if isinstance(step, FetchedDocument):
+            if isinstance(step, foreign_documents.FetchedDocument):
                 return step
             target = step
         raise errors.Refused(errors.Refusal.REDIRECT)
 
-    async def _hop(self, target: Target, policy: FetchPolicy, deadline_s: float) -> _Step:
-        circuit = Circuit(policy.purpose, target.origin)
+    async def _hop(
+        self, target: Target, policy: foreign_documents.FetchPolicy, deadline_s: float
+    ) -> _Step:
+        circuit = foreign_documents.Circuit(policy.purpose, target.origin)
         async with self._limiter.acquire(self._limits_of(circuit), deadline_s):
             self._circuit.check(circuit, self._clock.now_ms())
             async with self._recording_outcome(circuit), _deadline(deadline_s):
                 return await self._request(target, policy)
 
-    def _limits_of(self, circuit: Circuit) -> list[ConcurrencyLimit]:
+    def _limits_of(self, circuit: foreign_documents.Circuit) -> list[ConcurrencyLimit]:
         """The limits within which a fetch needs a slot, the narrowest first."""
         limits, purpose, client = self._limits, circuit.purpose, requester()
         of_origin = limits.max_concurrent_per_origin
@@ -277,7 +277,7 @@ class Fetcher:
         ]
 
     @asynccontextmanager
-    async def _recording_outcome(self, circuit: Circuit) -> AsyncIterator[None]:
+    async def _recording_outcome(self, circuit: foreign_documents.Circuit) -> AsyncIterator[None]:
         """Record the outcome for the origin. A fetch without a slot or refused by the guard says
         nothing about the origin."""
         try:
@@ -290,7 +290,7 @@ class Fetcher:
             raise
         self._circuit.succeeded(circuit)
 
-    async def _request(self, target: Target, policy: FetchPolicy) -> _Step:
+    async def _request(self, target: Target, policy: foreign_documents.FetchPolicy) -> _Step:
         async with _deadline(asyncio.get_running_loop().time() + policy.connect_timeout_s):
             destination = await self._guard.vet(target)
         connector = Connector(self._guard, self._tls, policy.connect_timeout_s)
@@ -304,7 +304,9 @@ class Fetcher:
                 return self._redirected(target, response, policy)
             return await _document(target, response, policy)
 
-    def _redirected(self, origin: Target, response: RemoteResponse, policy: FetchPolicy) -> Target:
+    def _redirected(
+        self, origin: Target, response: RemoteResponse, policy: foreign_documents.FetchPolicy
+    ) -> Target:
         location = response.headers.get("Location")
         if location is None:
             raise errors.BadStatus(response.status)
@@ -321,7 +323,9 @@ def trusted_certificates() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-async def _joined(task: asyncio.Task[FetchedDocument]) -> FetchedDocument:
+async def _joined(
+    task: asyncio.Task[foreign_documents.FetchedDocument],
+) -> foreign_documents.FetchedDocument:
     """The outcome of a shared fetch, which continues if this task is cancelled."""
     try:
         return await asyncio.shield(task)
@@ -344,8 +348,8 @@ def _is_transient(status: int) -> bool:
 
 
 async def _document(
-    target: Target, response: RemoteResponse, policy: FetchPolicy
-) -> FetchedDocument:
+    target: Target, response: RemoteResponse, policy: foreign_documents.FetchPolicy
+) -> foreign_documents.FetchedDocument:
     if response.status != _OK:
         failure = errors.ServerFailed if _is_transient(response.status) else errors.BadStatus
         raise failure(response.status)
@@ -361,7 +365,7 @@ async def _document(
         max_wire_bytes=policy.max_wire_bytes,
         max_content_bytes=policy.max_content_bytes,
     )
-    return FetchedDocument(
+    return foreign_documents.FetchedDocument(
         content=content,
         media_type=media_type,
         final_url=target.url,

@@ -12,16 +12,11 @@ from functools import partial
 from typing import Final, TypeVar
 
 from podstead.core.request_context import requester
+from podstead.outbound import transport
 from podstead.outbound.errors import FetchFailed, TooSlow
 from podstead.outbound.fetch import USER_AGENT, ConcurrencyLimit, ConcurrencyLimiter, Outcomes
 from podstead.outbound.foreign_documents import Circuit, Purpose
 from podstead.outbound.guard import Destination, Guard
-from podstead.outbound.transport import (
-    ClientWebSocket,
-    Connector,
-    RemoteResponse,
-    read_body,
-)
 from podstead.outbound.urls import Origin
 
 # Content is sent to other servers with POST. No redirect is followed. Of the response to a
@@ -59,7 +54,7 @@ class Poster:
 
     def __init__(self, guard: Guard, *, tls: ssl.SSLContext, limits: PostLimits) -> None:
         self._guard = guard
-        self._connector = Connector(guard, tls, limits.connect_timeout_s)
+        self._connector = transport.Connector(guard, tls, limits.connect_timeout_s)
         self._limits = limits
         self._limiter = ConcurrencyLimiter()
         self.outcomes = Outcomes()
@@ -95,7 +90,7 @@ class Poster:
     @asynccontextmanager
     async def _sending(
         self, url: str, content: bytes, headers: Mapping[str, str], purpose: Purpose
-    ) -> AsyncIterator[RemoteResponse]:
+    ) -> AsyncIterator[transport.RemoteResponse]:
         try:
             async with self._exchanged(url, content, headers, purpose) as response:
                 yield response
@@ -107,7 +102,7 @@ class Poster:
     @asynccontextmanager
     async def _exchanged(
         self, url: str, content: bytes, headers: Mapping[str, str], purpose: Purpose
-    ) -> AsyncIterator[RemoteResponse]:
+    ) -> AsyncIterator[transport.RemoteResponse]:
         target = self._guard.admit(url)
         limits = self._limits
         deadline_s = asyncio.get_running_loop().time() + limits.total_timeout_s
@@ -169,7 +164,7 @@ async def submit(
 
 
 async def _send(submission: OutgoingRequest, guard: Guard, tls: ssl.SSLContext) -> ReceivedResponse:
-    async with Connector(guard, tls, CONNECT_TIMEOUT_S).exchange(
+    async with transport.Connector(guard, tls, CONNECT_TIMEOUT_S).exchange(
         await guard.vet(guard.admit(submission.url)),
         {"Accept-Encoding": "gzip", **submission.headers},
         method=submission.method,
@@ -180,8 +175,8 @@ async def _send(submission: OutgoingRequest, guard: Guard, tls: ssl.SSLContext) 
         return ReceivedResponse(response.status, content, fields)
 
 
-async def _content(response: RemoteResponse) -> bytes:
-    return await read_body(
+async def _content(response: transport.RemoteResponse) -> bytes:
+    return await transport.read_body(
         response.chunks,
         content_coding=response.headers.get("Content-Encoding", ""),
         max_wire_bytes=MAX_RESPONSE_BYTES,
@@ -209,18 +204,18 @@ class LongLivedConnections:
 
     def __init__(self, guard: Guard, *, tls: ssl.SSLContext) -> None:
         self._guard = guard
-        self._connector = Connector(guard, tls, CONNECT_TIMEOUT_S, _probe)
+        self._connector = transport.Connector(guard, tls, CONNECT_TIMEOUT_S, _probe)
 
     def stream(
         self, url: str, headers: Mapping[str, str]
-    ) -> AbstractAsyncContextManager[RemoteResponse]:
+    ) -> AbstractAsyncContextManager[transport.RemoteResponse]:
         """The response to a GET, of any status, whose chunks arrive over time. Raises FetchFailed,
         also while it is read."""
         return self._opened(url, partial(self._connector.exchange, headers=headers))
 
     def web_socket(
         self, url: str, headers: Mapping[str, str], *, protocols: Sequence[str] = ()
-    ) -> AbstractAsyncContextManager[ClientWebSocket]:
+    ) -> AbstractAsyncContextManager[transport.ClientWebSocket]:
         """A WebSocket at a URL with ``ws``, ``wss``, ``http`` or ``https``. Raises FetchFailed, and
         BadStatus if the server does not open one."""
         connect = partial(self._connector.web_socket, headers=headers, protocols=protocols)

@@ -22,27 +22,14 @@ from pyoxigraph import RdfFormat
 
 from podstead.core import media_types
 from podstead.core.media_types import parse_media_type
-from podstead.rdf import jsonld_rewriter, jsonld_writer, lexing, turtle_writer
+from podstead.rdf import errors, jsonld_rewriter, jsonld_writer, lexing, turtle_writer
+from podstead.rdf import limits as rdf_limits
 from podstead.rdf.codes import RdfCodes
-from podstead.rdf.errors import (
-    MalformedRdf,
-    NotExpressible,
-    RdfTooLarge,
-    UnsupportedCharset,
-    UnsupportedRdfType,
-)
 from podstead.rdf.graph import Dataset, Graph, Iri, Quad, texts_of_quads
 from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource, Json, encode_json
 from podstead.rdf.jsonld_reader import prepare_json_ld
 from podstead.rdf.jsonld_terms import Original
 from podstead.rdf.jsonld_writer import BlankNodeLabels
-from podstead.rdf.limits import (
-    DEFAULT_LIMITS,
-    RdfLimits,
-    check_complexity,
-    check_size,
-    is_namespace_well_formed,
-)
 from podstead.rdf.turtle_writer import is_plain_prefix, namespace_of
 
 FORMATS: Final[Mapping[str, RdfFormat]] = MappingProxyType(
@@ -117,7 +104,7 @@ def parse(
     *,
     base_iri: str,
     contexts: ContextSource = NO_CONTEXTS,
-    limits: RdfLimits = DEFAULT_LIMITS,
+    limits: rdf_limits.RdfLimits = rdf_limits.DEFAULT_LIMITS,
 ) -> Document:
     """Parse an RDF document with a Content-Type; relative IRIs are resolved against ``base_iri``.
 
@@ -128,25 +115,29 @@ def parse(
     parsed_type = parse_media_type(media_type)
     format_ = _format(parsed_type.essence)
     if not parsed_type.is_utf_8():
-        raise UnsupportedCharset(parsed_type.parameter("charset") or "")
-    check_size(content, limits)
+        raise errors.UnsupportedCharset(parsed_type.parameter("charset") or "")
+    rdf_limits.check_size(content, limits)
     content = content.removeprefix(_BYTE_ORDER_MARK)
     original = None
     if format_ is RdfFormat.JSON_LD:
         original = Original(content, contexts, limits)
         content = prepare_json_ld(content, base_iri=base_iri, contexts=contexts, limits=limits)
     else:
-        check_complexity(content, parsed_type.essence, limits)
+        rdf_limits.check_complexity(content, parsed_type.essence, limits)
     document = _library_read(
         content, parsed_type.essence, base_iri=base_iri, limits=limits, original=original
     )
     if format_ is RdfFormat.N3 and document.dataset.named:
-        raise MalformedRdf(parsed_type.essence, "formulas are accepted in patches only")
+        raise errors.MalformedRdf(parsed_type.essence, "formulas are accepted in patches only")
     return document
 
 
 def parse_blocks(
-    content: bytes, media_type: str, *, base_iri: str, limits: RdfLimits = DEFAULT_LIMITS
+    content: bytes,
+    media_type: str,
+    *,
+    base_iri: str,
+    limits: rdf_limits.RdfLimits = rdf_limits.DEFAULT_LIMITS,
 ) -> Document:
     """Parse N3 or TriG in which each block ``{ … }`` becomes a named graph.
 
@@ -154,7 +145,7 @@ def parse_blocks(
     yields no graph. The content is derived from a patch whose size was checked, so only the number
     of triples is checked here. Raises RdfTooLarge, RdfTooComplex and MalformedRdf.
     """
-    check_complexity(content, media_type, limits)
+    rdf_limits.check_complexity(content, media_type, limits)
     return _library_read(content, media_type, base_iri=base_iri, limits=limits)
 
 
@@ -163,7 +154,7 @@ def _library_read(
     essence: str,
     *,
     base_iri: str,
-    limits: RdfLimits,
+    limits: rdf_limits.RdfLimits,
     original: Original | None = None,
 ) -> Document:
     parser = pyoxigraph.parse(content, format=FORMATS[essence], base_iri=base_iri)
@@ -175,7 +166,7 @@ def _library_read(
     except SyntaxError as error:
         raise _malformed(essence, error, content) from error
     if len(quads) > limits.max_triples:
-        raise RdfTooLarge(RdfCodes.TOO_MANY_TRIPLES, number=limits.max_triples)
+        raise errors.RdfTooLarge(RdfCodes.TOO_MANY_TRIPLES, number=limits.max_triples)
     lexing.check_read(content, essence, quads)
     prefixes = MappingProxyType(parser.prefixes)
     dataset = Dataset.of(quads, only_default=essence in _WITHOUT_NAMED_GRAPHS)
@@ -195,7 +186,7 @@ def _may_expand(content: bytes, essence: str) -> bool:
     return essence == media_types.JSON_LD or content.lower().count(b"base") > _MAX_BASES
 
 
-def _read_with_care(parser: Iterator[Quad], limits: RdfLimits) -> list[Quad]:
+def _read_with_care(parser: Iterator[Quad], limits: rdf_limits.RdfLimits) -> list[Quad]:
     """The statements of a document whose prefixes may make every name long.
 
     A prefix of thirty kilobytes, used ten thousand times, is half a gigabyte of names.
@@ -206,7 +197,7 @@ def _read_with_care(parser: Iterator[Quad], limits: RdfLimits) -> list[Quad]:
         quads += read
         left_bytes -= sum(map(len, texts_of_quads(read)))
         if left_bytes < 0:
-            raise RdfTooLarge(
+            raise errors.RdfTooLarge(
                 "Its prefixes make the names in this document too long: written in full, they "
                 f"can have at most {limits.max_expanded_bytes} bytes"
             )
@@ -218,17 +209,19 @@ def _read_with_care(parser: Iterator[Quad], limits: RdfLimits) -> list[Quad]:
 def _format(essence: str) -> RdfFormat:
     format_ = FORMATS.get(essence)
     if format_ is None:
-        raise UnsupportedRdfType(essence)
+        raise errors.UnsupportedRdfType(essence)
     return format_
 
 
-def _malformed(essence: str, error: SyntaxError, content: bytes) -> MalformedRdf:
+def _malformed(essence: str, error: SyntaxError, content: bytes) -> errors.MalformedRdf:
     reason = lexing.reason_of(_PLACE.sub("", str(error.msg)), content, error.lineno)
     reason = reason[:_MAX_REASON_LENGTH]
-    return MalformedRdf(essence, reason, line=error.lineno, column=error.offset)
+    return errors.MalformedRdf(essence, reason, line=error.lineno, column=error.offset)
 
 
-def repair_missing_final_dot(content: bytes, *, limits: RdfLimits = DEFAULT_LIMITS) -> bytes | None:
+def repair_missing_final_dot(
+    content: bytes, *, limits: rdf_limits.RdfLimits = rdf_limits.DEFAULT_LIMITS
+) -> bytes | None:
     """Repair Turtle whose only defect is that the final ``.`` is missing (R-12).
 
     Returns the bytes with the dot added on a line of its own; ``None`` if they need no repair, or
@@ -240,7 +233,7 @@ def repair_missing_final_dot(content: bytes, *, limits: RdfLimits = DEFAULT_LIMI
     dotted = content + b"\n.\n"
     try:
         parse(dotted, media_types.TURTLE, base_iri=_ANY_BASE, limits=limits)
-    except (MalformedRdf, RdfTooLarge):
+    except (errors.MalformedRdf, errors.RdfTooLarge):
         return None  # valid without the dot, or not even valid with it
     return dotted
 
@@ -269,8 +262,8 @@ def serialize(
     if format_ is RdfFormat.TURTLE or format_ is RdfFormat.N3:
         return turtle_writer.write_turtle(document.graph, document.prefixes, base_iri=base_iri)
     written = _library_write(document, format_, with_named=essence in _WITH_NAMED_GRAPHS)
-    if format_ is RdfFormat.RDF_XML and not is_namespace_well_formed(written):
-        raise NotExpressible(essence, "a property or a character has no form in XML")
+    if format_ is RdfFormat.RDF_XML and not rdf_limits.is_namespace_well_formed(written):
+        raise errors.NotExpressible(essence, "a property or a character has no form in XML")
     return written
 
 
@@ -319,7 +312,7 @@ def _meanings(base_iri: str, context: list[Json], names: Sequence[str]) -> Mappi
         for number, name in enumerate(names)
     ]
     content = encode_json({"@context": context, "@graph": nodes})
-    limits = replace(DEFAULT_LIMITS, max_triples=len(nodes))
+    limits = replace(rdf_limits.DEFAULT_LIMITS, max_triples=len(nodes))
     meant = _library_read(content, media_types.JSON_LD, base_iri=base_iri, limits=limits)
     return {
         names[int(subject.value[len(_PROBE) :])] if subject.value.startswith(_PROBE) else "": (

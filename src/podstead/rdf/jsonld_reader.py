@@ -18,19 +18,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from podstead.core.media_types import JSON_LD
+from podstead.rdf import jsonld_contexts
 from podstead.rdf.errors import MalformedRdf, RdfTooComplex, RdfTooLarge
-from podstead.rdf.jsonld_contexts import (
-    NO_CONTEXTS,
-    ContextSource,
-    Json,
-    ReachableContexts,
-    absolute_references,
-    decode_json,
-    encode_json,
-    names_in,
-    parts_of,
-    refers,
-)
 from podstead.rdf.limits import DEFINITION_WORK, RdfLimits
 
 # Estimates what the contexts of a JSON-LD document cost the parser.
@@ -50,7 +39,7 @@ _STARTS: Final = frozenset({"@vocab", "@base"})
 """What names without a prefix begin with."""
 
 
-def check_definitions(context: Json, *, max_depth: int) -> None:
+def check_definitions(context: jsonld_contexts.Json, *, max_depth: int) -> None:
     """Refuse a context with a chain of more than ``max_depth`` definitions.
 
     A definition depends on those of the terms and prefixes that it uses, and on those of its scoped
@@ -63,7 +52,7 @@ def check_definitions(context: Json, *, max_depth: int) -> None:
         raise RdfTooComplex(JSON_LD, "the chain of definitions in its contexts is too long")
 
 
-def _definition_depth(context: Json) -> int:
+def _definition_depth(context: jsonld_contexts.Json) -> int:
     """The length of the longest chain of definitions; those in cycles are all added to it."""
     if isinstance(context, list):
         return max(map(_definition_depth, context), default=0)
@@ -90,21 +79,28 @@ def _definition_depth(context: Json) -> int:
     return longest + len(circular) + max(map(_scoped_depth, circular), default=0)
 
 
-def _needed_terms(term: str, context: dict[str, Json]) -> set[str]:
+def _needed_terms(term: str, context: dict[str, jsonld_contexts.Json]) -> set[str]:
     definition = context[term]
     if isinstance(definition, dict):
         definition = {key: value for key, value in definition.items() if key != "@context"}
-    return {name for name in names_in([term, definition]) if name in context and name != term}
+    return {
+        name
+        for name in jsonld_contexts.names_in([term, definition])
+        if name in context and name != term
+    }
 
 
-def _scoped_depth(definition: Json) -> int:
+def _scoped_depth(definition: jsonld_contexts.Json) -> int:
     if isinstance(definition, dict) and "@context" in definition:
         return _definition_depth(definition["@context"])
     return 0
 
 
 def check_context_work(
-    document: Json, holders: Iterable[dict[str, Json]], *, max_work: int
+    document: jsonld_contexts.Json,
+    holders: Iterable[dict[str, jsonld_contexts.Json]],
+    *,
+    max_work: int,
 ) -> None:
     """Bound the work that the contexts of a document cause the parser, in units of 130 ns.
 
@@ -116,7 +112,7 @@ def check_context_work(
     for holder in holders:
         costs.of(holder["@context"])
     work_left = max_work
-    pending: list[tuple[Json, int]] = [(document, 0)]
+    pending: list[tuple[jsonld_contexts.Json, int]] = [(document, 0)]
     while pending:
         current, terms = pending.pop()
         if isinstance(current, list):
@@ -136,7 +132,9 @@ def check_context_work(
         pending.extend((value, terms) for key, value in current.items() if key not in NOT_NODES)
 
 
-def _scoped_work(node: dict[str, Json], terms: int, scoped: Mapping[str, _Cost]) -> tuple[int, int]:
+def _scoped_work(
+    node: dict[str, jsonld_contexts.Json], terms: int, scoped: Mapping[str, _Cost]
+) -> tuple[int, int]:
     """The work of the scoped contexts that take effect in a node, and how many terms are active in
     its values at most."""
     work, most = 0, terms
@@ -176,9 +174,9 @@ class _ContextCosts:
         self.scoped: dict[str, _Cost] = {}
         """The cost of the scoped contexts of each term; the highest, if contexts differ."""
         # By identity: inlining puts one object in many places. The object is kept with its cost.
-        self._known: dict[int, tuple[Json, _Cost]] = {}
+        self._known: dict[int, tuple[jsonld_contexts.Json, _Cost]] = {}
 
-    def of(self, context: Json) -> _Cost:
+    def of(self, context: jsonld_contexts.Json) -> _Cost:
         if not isinstance(context, dict | list):
             return _Cost()
         known = self._known.get(id(context))
@@ -187,7 +185,7 @@ class _ContextCosts:
             known = self._known[id(context)] = context, cost
         return known[1]
 
-    def _of_all(self, parts: list[Json]) -> _Cost:
+    def _of_all(self, parts: list[jsonld_contexts.Json]) -> _Cost:
         fixed = copies = definitions = 0
         for part in parts:
             cost = self.of(part)
@@ -196,7 +194,7 @@ class _ContextCosts:
             definitions += cost.definitions
         return _Cost(fixed, copies, definitions)
 
-    def _of_part(self, context: dict[str, Json]) -> _Cost:
+    def _of_part(self, context: dict[str, jsonld_contexts.Json]) -> _Cost:
         fixed, copies, definitions = 0, 1, 0
         for term, definition in context.items():
             fixed += DEFINITION_WORK
@@ -210,7 +208,9 @@ class _ContextCosts:
         return _Cost(fixed, copies, definitions)
 
 
-def check_expanded_size(contexts: Iterable[Json], *, names: int, max_bytes: int) -> None:
+def check_expanded_size(
+    contexts: Iterable[jsonld_contexts.Json], *, names: int, max_bytes: int
+) -> None:
     """Bound the size of a document if all its ``names`` were as long as the longest that its
     contexts can produce: the parser keeps all of them in memory. Raises RdfTooLarge."""
     if longest_name(contexts) * names > max_bytes:
@@ -220,7 +220,7 @@ def check_expanded_size(contexts: Iterable[Json], *, names: int, max_bytes: int)
         )
 
 
-def longest_name(contexts: Iterable[Json]) -> int:
+def longest_name(contexts: Iterable[jsonld_contexts.Json]) -> int:
     """The maximum length of a name under the definitions of some contexts."""
     meanings: dict[str, set[str]] = {}
     longest_start = relative_length = 0
@@ -237,9 +237,9 @@ def longest_name(contexts: Iterable[Json]) -> int:
     return longest_start + relative_length + max(lengths.values(), default=0)
 
 
-def _meanings(contexts: Iterable[Json]) -> Iterator[tuple[str, str]]:
+def _meanings(contexts: Iterable[jsonld_contexts.Json]) -> Iterator[tuple[str, str]]:
     """The terms and keywords of contexts and of scoped ones, with what they mean."""
-    for part in parts_of(contexts):
+    for part in jsonld_contexts.parts_of(contexts):
         for term, definition in part.items() if isinstance(part, dict) else ():
             meant = definition.get("@id") if isinstance(definition, dict) else definition
             if isinstance(meant, str):
@@ -267,26 +267,26 @@ def _measure(term: str, meanings: Mapping[str, set[str]], lengths: dict[str, int
         lengths[current] = max(lengths[current], max(map(len, meanings[current])) + used_length)
 
 
-def _count_definitions(context: Json) -> int:
+def _count_definitions(context: jsonld_contexts.Json) -> int:
     """The number of definitions in a context, including those of its scoped contexts."""
-    return sum(len(part) for part in parts_of([context]) if isinstance(part, dict))
+    return sum(len(part) for part in jsonld_contexts.parts_of([context]) if isinstance(part, dict))
 
 
-_CONTEXT_KEY: Final = encode_json("@context")
+_CONTEXT_KEY: Final = jsonld_contexts.encode_json("@context")
 _MAX_CACHED_CONTEXT_BYTES: Final = 4096
 
 
 def prepare_json_ld(
-    content: bytes, *, base_iri: str, contexts: ContextSource, limits: RdfLimits
+    content: bytes, *, base_iri: str, contexts: jsonld_contexts.ContextSource, limits: RdfLimits
 ) -> bytes:
     """Return a document with the same meaning but without references to contexts.
 
     Raises MalformedRdf, RdfTooComplex and UnknownContext.
     """
-    document = decode_json(content, max_depth=limits.max_depth)
+    document = jsonld_contexts.decode_json(content, max_depth=limits.max_depth)
     if not isinstance(document, dict | list):  # JSON-LD 1.1 section 9
         raise MalformedRdf(JSON_LD, "a document is an object or an array of objects")
-    encoded = encode_json(document)
+    encoded = jsonld_contexts.encode_json(document)
     # The encoder writes every key in this form, also that of a context within a context. Texts may
     # contain it too, which costs time only.
     contexts_at_most = encoded.count(_CONTEXT_KEY)
@@ -295,14 +295,19 @@ def prepare_json_ld(
     names = encoded.count(b'"') // 2
     if contexts_at_most == 1 and _needs_no_change(document, limits, names):
         return encoded
-    return encode_json(
+    return jsonld_contexts.encode_json(
         prepared(document, base_iri=base_iri, contexts=contexts, limits=limits, names=names)
     )
 
 
 def prepared(
-    document: Json, *, base_iri: str, contexts: ContextSource, limits: RdfLimits, names: int
-) -> Json:
+    document: jsonld_contexts.Json,
+    *,
+    base_iri: str,
+    contexts: jsonld_contexts.ContextSource,
+    limits: RdfLimits,
+    names: int,
+) -> jsonld_contexts.Json:
     """As :func:`prepare_json_ld`, for a decoded document with at most ``names`` names and any
     contexts.
 
@@ -311,7 +316,7 @@ def prepared(
     survey = _survey(document, base_iri, contexts, limits)
     reachable, anywhere = survey.reachable, survey.anywhere
     for holder in survey.holders:
-        absolute = absolute_references(holder["@context"], base_iri=base_iri)
+        absolute = jsonld_contexts.absolute_references(holder["@context"], base_iri=base_iri)
         holder["@context"] = reachable.inline(absolute)
     if reachable.type_map_terms:
         _unfold_type_maps(document, reachable)
@@ -330,7 +335,7 @@ def prepared(
     return document
 
 
-def _needs_no_change(document: Json, limits: RdfLimits, names: int) -> bool:
+def _needs_no_change(document: jsonld_contexts.Json, limits: RdfLimits, names: int) -> bool:
     """Whether the only context of a document is at its top and has no effect on its preparation.
 
     Raises MalformedRdf, RdfTooComplex and RdfTooLarge.
@@ -338,7 +343,7 @@ def _needs_no_change(document: Json, limits: RdfLimits, names: int) -> bool:
     context = document.get("@context") if isinstance(document, dict) else None
     if not isinstance(context, dict):
         return False
-    encoded = encode_json(context)
+    encoded = jsonld_contexts.encode_json(context)
     if len(encoded) > _MAX_CACHED_CONTEXT_BYTES:
         return False
     # No name is longer than all of the context.
@@ -354,11 +359,14 @@ def _is_plain(encoded_context: bytes, max_depth: int, max_context_work: int) -> 
     This depends on the context and the limits only: not on the rest of the document, its base IRI
     or the available contexts. Raises MalformedRdf and RdfTooComplex.
     """
-    context = decode_json(encoded_context, max_depth=max_depth)
+    context = jsonld_contexts.decode_json(encoded_context, max_depth=max_depth)
     if not isinstance(context, dict) or "@import" in context:
         return False
-    terms = ReachableContexts(
-        [context], names=None, contexts=NO_CONTEXTS, max_terms=max_context_work // DEFINITION_WORK
+    terms = jsonld_contexts.ReachableContexts(
+        [context],
+        names=None,
+        contexts=jsonld_contexts.NO_CONTEXTS,
+        max_terms=max_context_work // DEFINITION_WORK,
     )
     if terms.type_map_terms or terms.graph_terms:
         return False
@@ -375,13 +383,18 @@ class _Survey:
     checks go by ``all_holders`` and ``anywhere``.
     """
 
-    holders: list[dict[str, Json]]
-    reachable: ReachableContexts
-    all_holders: list[dict[str, Json]]
-    anywhere: ReachableContexts
+    holders: list[dict[str, jsonld_contexts.Json]]
+    reachable: jsonld_contexts.ReachableContexts
+    all_holders: list[dict[str, jsonld_contexts.Json]]
+    anywhere: jsonld_contexts.ReachableContexts
 
 
-def _survey(document: Json, base_iri: str, contexts: ContextSource, limits: RdfLimits) -> _Survey:
+def _survey(
+    document: jsonld_contexts.Json,
+    base_iri: str,
+    contexts: jsonld_contexts.ContextSource,
+    limits: RdfLimits,
+) -> _Survey:
     holders = _context_holders(document)
     reachable = _reachable(document, holders, base_iri, contexts, limits)
     if reachable.json_terms:
@@ -394,24 +407,29 @@ def _survey(document: Json, base_iri: str, contexts: ContextSource, limits: RdfL
 
 
 def _reachable(
-    document: Json,
-    holders: list[dict[str, Json]],
+    document: jsonld_contexts.Json,
+    holders: list[dict[str, jsonld_contexts.Json]],
     base_iri: str,
-    contexts: ContextSource,
+    contexts: jsonld_contexts.ContextSource,
     limits: RdfLimits,
-) -> ReachableContexts:
-    references = [absolute_references(holder["@context"], base_iri=base_iri) for holder in holders]
-    return ReachableContexts(
+) -> jsonld_contexts.ReachableContexts:
+    references = [
+        jsonld_contexts.absolute_references(holder["@context"], base_iri=base_iri)
+        for holder in holders
+    ]
+    return jsonld_contexts.ReachableContexts(
         references,
-        names=set(names_in(document)) if any(map(refers, references)) else None,
+        names=set(jsonld_contexts.names_in(document))
+        if any(map(jsonld_contexts.refers, references))
+        else None,
         contexts=contexts,
         max_terms=limits.max_context_terms,
     )
 
 
 def _context_holders(
-    document: Json, json_terms: frozenset[str] | set[str] = frozenset()
-) -> list[dict[str, Json]]:
+    document: jsonld_contexts.Json, json_terms: frozenset[str] | set[str] = frozenset()
+) -> list[dict[str, jsonld_contexts.Json]]:
     """The objects of a document that have their own context, in document order."""
     holders = []
     pending = [document]  # a stack, hence the reversals
@@ -430,7 +448,9 @@ def _context_holders(
     return holders
 
 
-def _unfold_type_maps(document: Json, reachable: ReachableContexts) -> None:
+def _unfold_type_maps(
+    document: jsonld_contexts.Json, reachable: jsonld_contexts.ReachableContexts
+) -> None:
     """Turn ``"term": {"Type": node}`` into ``"term": [{"@type": "Type", …node}]`` everywhere."""
     for holder in objects_of(document):
         for term in reachable.type_map_terms.intersection(holder):
@@ -444,7 +464,9 @@ def _unfold_type_maps(document: Json, reachable: ReachableContexts) -> None:
                 ]
 
 
-def _check_graphs(document: Json, reachable: ReachableContexts) -> None:
+def _check_graphs(
+    document: jsonld_contexts.Json, reachable: jsonld_contexts.ReachableContexts
+) -> None:
     """Refuse a list or set where a graph is expected.
 
     The parser would abort the whole process, so there would be no exception to catch.
@@ -456,7 +478,9 @@ def _check_graphs(document: Json, reachable: ReachableContexts) -> None:
             _check_graph(holder[term], reachable, is_map=is_map)
 
 
-def _check_graph(value: Json, reachable: ReachableContexts, *, is_map: bool) -> None:
+def _check_graph(
+    value: jsonld_contexts.Json, reachable: jsonld_contexts.ReachableContexts, *, is_map: bool
+) -> None:
     pending = [(value, is_map)]
     while pending:
         current, may_be_map = pending.pop()
@@ -469,19 +493,19 @@ def _check_graph(value: Json, reachable: ReachableContexts, *, is_map: bool) -> 
                 pending.extend((part, False) for part in current.values())
 
 
-def _typed(type_: str, node: Json) -> Json:
+def _typed(type_: str, node: jsonld_contexts.Json) -> jsonld_contexts.Json:
     if isinstance(node, str):
         node = {"@id": node}
     if not isinstance(node, dict):
         raise MalformedRdf(JSON_LD, "a type map can contain nodes only")
     own = node.get("@type", [])
-    types: list[Json] = [type_, *(own if isinstance(own, list) else [own])]
+    types: list[jsonld_contexts.Json] = [type_, *(own if isinstance(own, list) else [own])]
     return {**node, "@type": types}
 
 
 def objects_of(
-    document: Json, *, skipped: AbstractSet[str] = NOT_NODES
-) -> Iterator[dict[str, Json]]:
+    document: jsonld_contexts.Json, *, skipped: AbstractSet[str] = NOT_NODES
+) -> Iterator[dict[str, jsonld_contexts.Json]]:
     """The objects in a document, except those under the ``skipped`` keys."""
     pending = [document]
     while pending:

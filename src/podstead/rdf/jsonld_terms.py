@@ -7,16 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from podstead.core.media_types import JSON_LD
+from podstead.rdf import jsonld_contexts
 from podstead.rdf.errors import MalformedRdf, NotExpressible, RdfTooComplex
 from podstead.rdf.graph import Iri, Subject
-from podstead.rdf.jsonld_contexts import (
-    ContextSource,
-    Json,
-    ReachableContexts,
-    absolute_references,
-    decode_json,
-    names_in,
-)
 from podstead.rdf.jsonld_reader import check_definitions, objects_of
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.turtle_writer import RelativeReferences
@@ -29,7 +22,7 @@ from podstead.rdf.turtle_writer import RelativeReferences
 # containers) is taken from the definitions. A mistake here can affect the form of a document but
 # not its meaning, because the output is parsed again and compared (``jsonld_rewriter``).
 
-Meanings = Callable[[list[Json], Sequence[str]], Mapping[str, str]]
+Meanings = Callable[[list[jsonld_contexts.Json], Sequence[str]], Mapping[str, str]]
 """Returns the IRI of each name, used as a type under a context; names without an IRI are omitted.
 
 The name "" denotes the active base IRI. Raises MalformedRdf.
@@ -67,7 +60,7 @@ class TermDefinition:
     language: str | None = None
     direction: str | None = None
     container: frozenset[str] = frozenset()
-    scoped: list[Json] | None = field(default=None, compare=False)
+    scoped: list[jsonld_contexts.Json] | None = field(default=None, compare=False)
 
 
 class DefinitionBudget:
@@ -87,7 +80,10 @@ class TermTable:
     """The terms that are active at one place in a document."""
 
     def __init__(
-        self, parts: Sequence[Json], meanings: Meanings, budget: DefinitionBudget | None = None
+        self,
+        parts: Sequence[jsonld_contexts.Json],
+        meanings: Meanings,
+        budget: DefinitionBudget | None = None,
     ) -> None:
         """``parts`` are contexts without references. Raises MalformedRdf and RdfTooComplex."""
         self._parts = list(parts)
@@ -131,7 +127,7 @@ class TermTable:
         self._reverse: dict[str, TermDefinition] = {}
         self._types: dict[str, str] = {}
         self._prefixes: dict[str, str] = {}
-        self._scopes: dict[str, list[Json]] = {}
+        self._scopes: dict[str, list[jsonld_contexts.Json]] = {}
         for name, definition in terms.items():
             if name in iris:
                 self._define(name, definition, iris)
@@ -139,7 +135,7 @@ class TermTable:
             shortest = sorted(named, key=_term_shortness)
             self._properties[iri] = shortest[:_MAX_TERMS_OF_A_PROPERTY]
 
-    def _ask(self, terms: Mapping[str, Json]) -> Mapping[str, str]:
+    def _ask(self, terms: Mapping[str, jsonld_contexts.Json]) -> Mapping[str, str]:
         asked = ["", _UNDEFINED, *terms]
         # The datatype of a coercion can be a term or a compact IRI, too.
         for definition in terms.values():
@@ -148,7 +144,7 @@ class TermTable:
                 asked.append(coercion)
         return self._meanings([_meaning_only(part) for part in self._parts], asked)
 
-    def _define(self, name: str, definition: Json, iris: Mapping[str, str]) -> None:
+    def _define(self, name: str, definition: jsonld_contexts.Json, iris: Mapping[str, str]) -> None:
         iri = iris[name]
         details = definition if isinstance(definition, dict) else {}
         # An expanded definition is a prefix if it is declared as one, a simple definition if its
@@ -161,7 +157,7 @@ class TermTable:
             return
         self._types[iri] = min(name, self._types.get(iri, name), key=_shortness)
         # This table keeps the list alive, because _extended uses its identity as a key.
-        scoped: list[Json] | None = None
+        scoped: list[jsonld_contexts.Json] | None = None
         if "@context" in details:
             context = details["@context"]
             scoped = [*context] if isinstance(context, list) else [context]
@@ -186,7 +182,9 @@ class TermTable:
         )
         self._properties.setdefault(iri, []).append(term)
 
-    def _define_reverse(self, name: str, details: Mapping[str, Json], iri: str) -> None:
+    def _define_reverse(
+        self, name: str, details: Mapping[str, jsonld_contexts.Json], iri: str
+    ) -> None:
         coercion = details.get("@type")
         container = _container(details)
         # No other containers are allowed here (JSON-LD 1.1 API, 4.2.2 step 13).
@@ -271,7 +269,7 @@ class TermTable:
                     propagated = inside
         return inside, propagated
 
-    def _extended(self, scoped: list[Json]) -> TermTable:
+    def _extended(self, scoped: list[jsonld_contexts.Json]) -> TermTable:
         # Safe as a key: this table keeps the list alive, so no other list can get its address.
         key = id(scoped)
         table = self._derived.get(key)
@@ -281,14 +279,14 @@ class TermTable:
         return table
 
 
-def _since_reset(parts: Sequence[Json]) -> list[Json]:
+def _since_reset(parts: Sequence[jsonld_contexts.Json]) -> list[jsonld_contexts.Json]:
     """The active parts: ``null`` clears all before it (JSON-LD 1.1 API, 4.1.2 step 5.1)."""
     resets = [place for place, part in enumerate(parts) if part is None]
     return list(parts[resets[-1] + 1 :]) if resets else list(parts)
 
 
-def _in_force(parts: Sequence[Json]) -> dict[str, Json]:
-    definitions: dict[str, Json] = {}
+def _in_force(parts: Sequence[jsonld_contexts.Json]) -> dict[str, jsonld_contexts.Json]:
+    definitions: dict[str, jsonld_contexts.Json] = {}
     for part in _since_reset(parts):
         if isinstance(part, dict):
             definitions.update(
@@ -299,11 +297,11 @@ def _in_force(parts: Sequence[Json]) -> dict[str, Json]:
     return definitions
 
 
-def _last(parts: Sequence[dict[str, Json]], keyword: str) -> Json:
+def _last(parts: Sequence[dict[str, jsonld_contexts.Json]], keyword: str) -> jsonld_contexts.Json:
     return next((part[keyword] for part in reversed(parts) if keyword in part), None)
 
 
-def _meaning_only(part: Json) -> Json:
+def _meaning_only(part: jsonld_contexts.Json) -> jsonld_contexts.Json:
     if not isinstance(part, dict):
         return part
     return {
@@ -317,18 +315,18 @@ def _meaning_only(part: Json) -> Json:
     }
 
 
-def _keyword(definition: Json) -> str | None:
+def _keyword(definition: jsonld_contexts.Json) -> str | None:
     """The keyword that a term is an alias of, if any."""
     meant = definition.get("@id") if isinstance(definition, dict) else definition
     return meant if isinstance(meant, str) and meant.startswith("@") else None
 
 
-def _types_in_array(definitions: Mapping[str, Json], type_keyword: str) -> bool:
+def _types_in_array(definitions: Mapping[str, jsonld_contexts.Json], type_keyword: str) -> bool:
     definition = definitions.get(type_keyword)
     return isinstance(definition, dict) and "@set" in _container(definition)
 
 
-def _container(definition: Mapping[str, Json]) -> frozenset[str]:
+def _container(definition: Mapping[str, jsonld_contexts.Json]) -> frozenset[str]:
     container = definition.get("@container")
     kinds = container if isinstance(container, list) else [container]
     return frozenset(kind for kind in kinds if isinstance(kind, str))
@@ -345,7 +343,7 @@ def _ends_in_delimiter(iri: str) -> bool:
     return iri[-1:] in ":/?#[]@" if iri else False
 
 
-def _text(value: Json) -> str | None:
+def _text(value: jsonld_contexts.Json) -> str | None:
     return value if isinstance(value, str) else None
 
 
@@ -369,7 +367,7 @@ class Original:
     """A JSON-LD document as it was sent, and the contexts with which it was parsed."""
 
     content: bytes
-    contexts: ContextSource
+    contexts: jsonld_contexts.ContextSource
     limits: RdfLimits
 
 
@@ -382,7 +380,9 @@ class Style:
         Raises MalformedRdf if the document has no top-level context, UnknownContext, and
         RdfTooComplex if its context is too large.
         """
-        document = decode_json(original.content, max_depth=original.limits.max_depth)
+        document = jsonld_contexts.decode_json(
+            original.content, max_depth=original.limits.max_depth
+        )
         if isinstance(document, list) and len(document) == 1:
             document = document[0]
         if not isinstance(document, dict) or not document.get("@context"):
@@ -396,7 +396,7 @@ class Style:
         id_keys = {self.table.keyword("@id"), "@id"}
         root_names = set(_ids(top if isinstance(top, list) else [top], id_keys))
         self._nested_names = set(_ids(objects_of(document, skipped=_CONTEXT), id_keys)) - root_names
-        self._texts = set(names_in(document))
+        self._texts = set(jsonld_contexts.names_in(document))
         container = base_iri[: base_iri.rfind("/") + 1]
         self._is_absolute = container.encode() in original.content
 
@@ -423,10 +423,12 @@ class Style:
         }
 
 
-def _parts(context: Json, original: Original, base_iri: str) -> list[Json]:
+def _parts(
+    context: jsonld_contexts.Json, original: Original, base_iri: str
+) -> list[jsonld_contexts.Json]:
     """The parts of a context with all its terms, without references."""
-    absolute = absolute_references(context, base_iri=base_iri)
-    reachable = ReachableContexts(
+    absolute = jsonld_contexts.absolute_references(context, base_iri=base_iri)
+    reachable = jsonld_contexts.ReachableContexts(
         [absolute],
         names=None,
         contexts=original.contexts,
@@ -438,7 +440,7 @@ def _parts(context: Json, original: Original, base_iri: str) -> list[Json]:
     return inlined if isinstance(inlined, list) else [inlined]
 
 
-def _ids(objects: Iterable[Json], id_keys: Collection[str]) -> Iterator[str]:
+def _ids(objects: Iterable[jsonld_contexts.Json], id_keys: Collection[str]) -> Iterator[str]:
     for current in objects:
         if isinstance(current, dict):
             for key in id_keys:
@@ -447,7 +449,7 @@ def _ids(objects: Iterable[Json], id_keys: Collection[str]) -> Iterator[str]:
                     yield value
 
 
-def _array_keys(document: Json) -> set[str]:
+def _array_keys(document: jsonld_contexts.Json) -> set[str]:
     """The keys whose values were always arrays, even if there was only one value."""
     in_array, alone = set[str](), set[str]()
     for current in objects_of(document, skipped=_CONTEXT):

@@ -19,31 +19,11 @@ from typing import Final, NoReturn
 
 from podstead.core import vocab
 from podstead.core.media_types import N3, SPARQL_UPDATE, TRIG
-from podstead.rdf import lexing
+from podstead.rdf import lexing, patching
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
 from podstead.rdf.graph import BlankNode, Graph, GraphName, Iri, Object, Subject
-from podstead.rdf.lexing import (
-    IRI_PATTERN,
-    STRING_PATTERN,
-    Lexer,
-    StatementsWithoutPredicate,
-    TextRewriter,
-    Token,
-    TokenKind,
-    decode,
-    line_of,
-)
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
-from podstead.rdf.patching import (
-    Patch,
-    PatchOperation,
-    Patterns,
-    Semantics,
-    VariablePlaceholders,
-    blank_nodes_in,
-    variables_in,
-)
 
 _OTHER_OPERATIONS: Final = frozenset(
     {"LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH", "USING"}
@@ -62,19 +42,19 @@ _BLOCK_NAME: Final = "urn:block:"
 
 def parse_sparql_update(
     content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT_LIMITS
-) -> Patch:
+) -> patching.Patch:
     """Parse a SPARQL Update; relative IRIs are resolved against ``base_iri``, the target's URL.
 
     An update without operations is valid (section 19.8, rule 29). Raises MalformedRdf if it is not
     a SPARQL Update, PatchRefused for unsupported features, RdfTooLarge, RdfTooComplex.
     """
-    text = decode(content, SPARQL_UPDATE, limits)
+    text = lexing.decode(content, SPARQL_UPDATE, limits)
     # The memory for a match grows with the number of terms.
     if len(text) <= _MAX_PLAIN_CHARACTERS and _PLAIN_UPDATE.fullmatch(text) is not None:
         patch = _read_plain(text, base_iri, limits)
         if patch is not None:
             return patch
-    placeholders = VariablePlaceholders(text, SPARQL_UPDATE, limits)
+    placeholders = patching.VariablePlaceholders(text, SPARQL_UPDATE, limits)
     request = _Request(text, placeholders)
     request.read()
     try:
@@ -86,14 +66,16 @@ def parse_sparql_update(
     placeholders.check(document)
     blocks = _blocks(document, request, placeholders)
     operations = tuple([_operation(parts, blocks) for parts in request.operations])
-    return Patch(operations, Semantics.ALL_SOLUTIONS, document.prefixes)
+    return patching.Patch(operations, patching.Semantics.ALL_SOLUTIONS, document.prefixes)
 
 
 # An update that inserts and deletes data, without variables, brackets, escapes in names, and
 # comments. Strings and IRIs are matched as the lexer does, so each brace that is matched is one.
 _PLAIN_TEXT: Final = r"[^<>\"'{}()\[\]?$#\\]*"
-_BLOCK: Final = rf"\{{{_PLAIN_TEXT}(?:(?:{IRI_PATTERN}|{STRING_PATTERN}){_PLAIN_TEXT})*\}}"
-_PREFIXES: Final = rf"\s*(?:PREFIX\s+[^\s<>\"'{{}}()\[\]?$#\\:]*:\s*{IRI_PATTERN}\s*)*"
+_BLOCK: Final = (
+    rf"\{{{_PLAIN_TEXT}(?:(?:{lexing.IRI_PATTERN}|{lexing.STRING_PATTERN}){_PLAIN_TEXT})*\}}"
+)
+_PREFIXES: Final = rf"\s*(?:PREFIX\s+[^\s<>\"'{{}}()\[\]?$#\\:]*:\s*{lexing.IRI_PATTERN}\s*)*"
 _PLAIN_OPERATION: Final = re.compile(
     rf"({_PREFIXES})(INSERT|DELETE)\s+DATA\s*({_BLOCK})\s*;?",
     re.ASCII | re.IGNORECASE | re.DOTALL,
@@ -104,7 +86,7 @@ _PLAIN_UPDATE: Final = re.compile(
 )
 
 
-def _read_plain(text: str, base_iri: str, limits: RdfLimits) -> Patch | None:
+def _read_plain(text: str, base_iri: str, limits: RdfLimits) -> patching.Patch | None:
     """The patch in a text that matches _PLAIN_UPDATE; ``None`` if it is refused."""
     trig = []
     keywords = []
@@ -120,14 +102,14 @@ def _read_plain(text: str, base_iri: str, limits: RdfLimits) -> Patch | None:
     for number, keyword in enumerate(keywords):
         triples = graphs.pop(f"{_BLOCK_NAME}{number}", ())
         if keyword == "INSERT":
-            operations.append(PatchOperation(inserts=triples))
-        elif blank_nodes_in(triples):
+            operations.append(patching.PatchOperation(inserts=triples))
+        elif patching.blank_nodes_in(triples):
             return None
         else:
-            operations.append(PatchOperation(deletes=triples))
+            operations.append(patching.PatchOperation(deletes=triples))
     if graphs or document.graph:
         return None
-    return Patch(tuple(operations), Semantics.ALL_SOLUTIONS, document.prefixes)
+    return patching.Patch(tuple(operations), patching.Semantics.ALL_SOLUTIONS, document.prefixes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +118,7 @@ class _Block:
 
     graph_name: Iri
     keyword: str
-    start: Token
+    start: lexing.Token
 
 
 _Parts = tuple[_Block | None, _Block | None, _Block | None]
@@ -144,8 +126,8 @@ _Parts = tuple[_Block | None, _Block | None, _Block | None]
 
 
 def _blocks(
-    document: Document, request: _Request, placeholders: VariablePlaceholders
-) -> dict[Iri, Patterns]:
+    document: Document, request: _Request, placeholders: patching.VariablePlaceholders
+) -> dict[Iri, patching.Patterns]:
     """The patterns of each block, by the name of its graph."""
     graphs = document.dataset.named
     if document.graph or not graphs.keys() <= {block.graph_name for block in request.blocks}:
@@ -155,7 +137,7 @@ def _blocks(
         graph = graphs.get(block.graph_name)
         patterns = blocks[block.graph_name] = () if graph is None else placeholders.patterns(graph)
         # SPARQL 1.1 Query, section 19.8, note 7.
-        if block.keyword.startswith("DELETE") and blank_nodes_in(patterns):
+        if block.keyword.startswith("DELETE") and patching.blank_nodes_in(patterns):
             request.refuse(
                 f"the {block.keyword} block has a blank node, and what is deleted must be named",
                 block.start,
@@ -163,9 +145,9 @@ def _blocks(
     return blocks
 
 
-def _operation(parts: _Parts, blocks: dict[Iri, Patterns]) -> PatchOperation:
+def _operation(parts: _Parts, blocks: dict[Iri, patching.Patterns]) -> patching.PatchOperation:
     where, deletes, inserts = [() if block is None else blocks[block.graph_name] for block in parts]
-    return PatchOperation(where=where, deletes=deletes, inserts=inserts)
+    return patching.PatchOperation(where=where, deletes=deletes, inserts=inserts)
 
 
 class _Request:
@@ -175,12 +157,12 @@ class _Request:
     that is a statement of its own gets a predicate and an object, which are removed again later.
     """
 
-    def __init__(self, text: str, placeholders: VariablePlaceholders) -> None:
+    def __init__(self, text: str, placeholders: patching.VariablePlaceholders) -> None:
         self._text = text
         self._placeholders = placeholders
-        self._lexer = Lexer(text, SPARQL_UPDATE)
+        self._lexer = lexing.Lexer(text, SPARQL_UPDATE)
         self._next = self._lexer.next()
-        self.trig = TextRewriter(text)
+        self.trig = lexing.TextRewriter(text)
         self.blocks: list[_Block] = []
         self.operations: list[_Parts] = []
 
@@ -194,7 +176,7 @@ class _Request:
                 self._prologue()
         self.trig.drop(len(self._text))
 
-    def refuse(self, reason: str, token: Token) -> NoReturn:
+    def refuse(self, reason: str, token: lexing.Token) -> NoReturn:
         """Raise PatchRefused with the reason and the line of the token."""
         raise PatchRefused(SPARQL_UPDATE, reason, line=self._line(token))
 
@@ -203,8 +185,8 @@ class _Request:
             start = self._take()
             self.trig.drop(start.start)
             if start.text.upper() == "PREFIX":
-                self._expect_kind(TokenKind.NAME, "a prefix")
-            self.trig.keep(self._expect_kind(TokenKind.IRI, "an IRI").end)
+                self._expect_kind(lexing.TokenKind.NAME, "a prefix")
+            self.trig.keep(self._expect_kind(lexing.TokenKind.IRI, "an IRI").end)
 
     def _read_operation(self) -> None:
         start = self._take()
@@ -224,7 +206,7 @@ class _Request:
         else:
             self._modification(start)
 
-    def _check_operation(self, token: Token, keyword: str) -> None:
+    def _check_operation(self, token: lexing.Token, keyword: str) -> None:
         if keyword in _OTHER_OPERATIONS:
             self.refuse(f"{keyword} is not supported", token)
         if keyword in _QUERIES:
@@ -234,7 +216,7 @@ class _Request:
         if keyword not in _CLAUSES:
             self._fail(f"expected an operation, not {_quoted(token)}", token)
 
-    def _modification(self, start: Token) -> None:
+    def _modification(self, start: lexing.Token) -> None:
         """Rule 41, with the clauses in any order."""
         keyword = start.text.upper()
         clauses = {keyword: self._block(keyword)}
@@ -259,7 +241,7 @@ class _Request:
         self.trig.drop(start.start)
         self.trig.insert(f"{block.graph_name} ", start.start)
         end, nested, depth = start, None, 1
-        incomplete = StatementsWithoutPredicate(self._lexer)
+        incomplete = lexing.StatementsWithoutPredicate(self._lexer)
         while depth:
             end = self._take(in_block=True)
             if incomplete.ends_bracketed_subject(end):
@@ -277,23 +259,23 @@ class _Request:
         self.trig.keep(end.end)
         return block
 
-    def _read_term(self, token: Token, keyword: str) -> None:
-        if token.kind is TokenKind.VARIABLE:
+    def _read_term(self, token: lexing.Token, keyword: str) -> None:
+        if token.kind is lexing.TokenKind.VARIABLE:
             if keyword.endswith("DATA"):
                 self.refuse(f"{keyword} has the variable {token.text}", token)
             self.trig.replace(token, self._placeholders.iri(token.text[1:]))
-        elif token.kind is TokenKind.WORD and token.text.upper() in _BOOLEANS:
+        elif token.kind is lexing.TokenKind.WORD and token.text.upper() in _BOOLEANS:
             self.trig.replace(token, token.text.lower())
-        elif token.kind is TokenKind.WORD and token.text.upper() in _OTHER_PATTERNS:
+        elif token.kind is lexing.TokenKind.WORD and token.text.upper() in _OTHER_PATTERNS:
             self.refuse(f"{token.text.upper()} is not supported", token)
-        elif token.kind is TokenKind.PUNCTUATION and token.text in _PATH_CHARACTERS:
+        elif token.kind is lexing.TokenKind.PUNCTUATION and token.text in _PATH_CHARACTERS:
             self.refuse(f"'{token.text}': property paths are not supported", token)
 
     def _peek(self) -> str:
         """The next keyword or character, in upper case; empty at the end."""
         return "" if self._next is None else self._next.text.upper()
 
-    def _take(self, *, in_block: bool = False) -> Token:
+    def _take(self, *, in_block: bool = False) -> lexing.Token:
         token = self._next
         if token is None:
             self._fail("the update ends too early", None)
@@ -301,26 +283,26 @@ class _Request:
         self._next = self._lexer.next_notable() if is_within else self._lexer.next()
         return token
 
-    def _expect(self, text: str) -> Token:
+    def _expect(self, text: str) -> lexing.Token:
         token = self._take()
         if token.text != text:
             self._fail(f"expected '{text}', not {_quoted(token)}", token)
         return token
 
-    def _expect_kind(self, kind: TokenKind, name: str) -> Token:
+    def _expect_kind(self, kind: lexing.TokenKind, name: str) -> lexing.Token:
         token = self._take()
         if token.kind is not kind:
             self._fail(f"expected {name}, not {_quoted(token)}", token)
         return token
 
-    def _fail(self, reason: str, token: Token | None) -> NoReturn:
+    def _fail(self, reason: str, token: lexing.Token | None) -> NoReturn:
         raise MalformedRdf(SPARQL_UPDATE, reason, line=self._line(token))
 
-    def _line(self, token: Token | None) -> int:
-        return line_of(self._text, len(self._text) if token is None else token.start)
+    def _line(self, token: lexing.Token | None) -> int:
+        return lexing.line_of(self._text, len(self._text) if token is None else token.start)
 
 
-def _quoted(token: Token) -> str:
+def _quoted(token: lexing.Token) -> str:
     text = token.text
     return (
         f"'{text[:_MAX_QUOTED_CHARACTERS]}…'" if len(text) > _MAX_QUOTED_CHARACTERS else f"'{text}'"
@@ -343,7 +325,9 @@ _QUANTIFIERS: Final = frozenset({"@forAll", "@forSome"})
 _FORMULAS: Final = {_WHERE: "solid:where", _DELETES: "solid:deletes", _INSERTS: "solid:inserts"}
 
 
-def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT_LIMITS) -> Patch:
+def parse_n3_patch(
+    content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT_LIMITS
+) -> patching.Patch:
     """Parse an N3 Patch; relative IRIs are resolved against ``base_iri``, the URL of the target.
 
     Raises MalformedRdf if it is empty or not N3, PatchRefused if it breaks a rule of N3 Patch (X-3
@@ -356,7 +340,7 @@ def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT
         patch = _read_unchanged(text, base_iri, limits)
         if patch is not None:
             return patch
-    placeholders = VariablePlaceholders(text, N3, limits)
+    placeholders = patching.VariablePlaceholders(text, N3, limits)
     substituted = _with_placeholders(text, placeholders)
     try:
         document = parse_blocks(substituted.encode(), N3, base_iri=base_iri, limits=limits)
@@ -376,7 +360,7 @@ def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT
 _MARKS: Final = ("?", "=", ")", "]", "@for")
 
 
-def _read_unchanged(text: str, base_iri: str, limits: RdfLimits) -> Patch | None:
+def _read_unchanged(text: str, base_iri: str, limits: RdfLimits) -> patching.Patch | None:
     """The patch in a text that need not be rewritten; ``None`` if it is refused, or if a formula
     may be empty, which the parser does not distinguish from a blank node.
 
@@ -392,12 +376,12 @@ def _read_unchanged(text: str, base_iri: str, limits: RdfLimits) -> Patch | None
         return None  # refused again, with the reason, when it is read with the lexer
 
 
-def _checked(operation: PatchOperation, document: Document) -> Patch:
+def _checked(operation: patching.PatchOperation, document: Document) -> patching.Patch:
     _check_terms(operation, document.graph)
-    return Patch((operation,), Semantics.ONE_SOLUTION, document.prefixes)
+    return patching.Patch((operation,), patching.Semantics.ONE_SOLUTION, document.prefixes)
 
 
-def _with_placeholders(text: str, placeholders: VariablePlaceholders) -> str:
+def _with_placeholders(text: str, placeholders: patching.VariablePlaceholders) -> str:
     """Replace variables with IRIs, and add a triple to each formula, so that none is empty."""
     lexer = lexing.Lexer(text, N3)
     token = lexer.next()
@@ -459,7 +443,9 @@ def _check_no_rule(text: str, token: lexing.Token) -> None:
         )
 
 
-def _n3_operation(document: Document, placeholders: VariablePlaceholders | None) -> PatchOperation:
+def _n3_operation(
+    document: Document, placeholders: patching.VariablePlaceholders | None
+) -> patching.PatchOperation:
     """The operation in a document with these placeholders, or without any."""
     subject = _patch_subject(document.graph)
     declared: frozenset[Iri] = frozenset()
@@ -475,7 +461,7 @@ def _n3_operation(document: Document, placeholders: VariablePlaceholders | None)
         names = ", ".join(_FORMULAS.values())
         raise PatchRefused(N3, f"formulas are accepted as objects of {names} only")
 
-    def patterns(clause: Iri) -> Patterns:
+    def patterns(clause: Iri) -> patching.Patterns:
         name = formulas[clause]
         if name is None:
             return ()
@@ -484,7 +470,7 @@ def _n3_operation(document: Document, placeholders: VariablePlaceholders | None)
             return tuple(formula)
         return placeholders.patterns(formula, declared | placeholders.declared(formula))
 
-    return PatchOperation(
+    return patching.PatchOperation(
         where=patterns(_WHERE), deletes=patterns(_DELETES), inserts=patterns(_INSERTS)
     )
 
@@ -522,23 +508,26 @@ def _formula(
     raise PatchRefused(N3, f"the object of {_FORMULAS[clause]} is not a formula {{ … }}")
 
 
-def _check_terms(operation: PatchOperation, around: Graph) -> None:
+def _check_terms(operation: patching.PatchOperation, around: Graph) -> None:
     """Check the variables (X-7) and blank nodes (X-8, X-9) in the formulas."""
-    bound = variables_in(operation.where)
+    bound = patching.variables_in(operation.where)
     for clause, patterns in ((_DELETES, operation.deletes), (_INSERTS, operation.inserts)):
-        for variable in variables_in(patterns):
+        for variable in patching.variables_in(patterns):
             if variable not in bound:
                 raise PatchRefused(
                     N3, f"{variable} occurs in {_FORMULAS[clause]} but not in solid:where"
                 )
-    if blank_nodes_in(operation.deletes):
+    if patching.blank_nodes_in(operation.deletes):
         raise PatchRefused(N3, "solid:deletes has a blank node, and what is deleted must be named")
     _check_labels(operation, around)
 
 
-def _check_labels(operation: PatchOperation, around: Graph) -> None:
+def _check_labels(operation: patching.PatchOperation, around: Graph) -> None:
     """X-9: blank node labels are local to a formula, so none may occur in several."""
-    conditions, inserts = blank_nodes_in(operation.where), blank_nodes_in(operation.inserts)
+    conditions, inserts = (
+        patching.blank_nodes_in(operation.where),
+        patching.blank_nodes_in(operation.inserts),
+    )
     if not conditions and not inserts:
         return
     outside = {term for subject, _, object_ in around for term in (subject, object_)}

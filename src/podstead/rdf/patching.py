@@ -25,14 +25,8 @@ import msgspec
 from podstead.core.errors import Conflict
 from podstead.core.media_types import N3
 from podstead.core.value import Value
+from podstead.rdf import errors
 from podstead.rdf.codecs import Document
-from podstead.rdf.errors import (
-    MalformedRdf,
-    PatchInapplicable,
-    PatchRefused,
-    PatchTooCostly,
-    RdfTooLarge,
-)
 from podstead.rdf.graph import EMPTY_GRAPH, BlankNode, Graph, Iri, Literal, Object, Triple, text_of
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.listing import server_managed
@@ -157,7 +151,7 @@ def _apply_ground(
     for deletes, inserts in changes:
         budget.spend(1 + len(deletes) + len(inserts))
         if semantics is Semantics.ONE_SOLUTION and not deletes.keys() <= texts.keys():
-            raise PatchInapplicable(_NOT_THERE)
+            raise errors.PatchInapplicable(_NOT_THERE)
         for text in deletes:
             if text not in inserts:
                 texts.pop(text, None)
@@ -276,13 +270,15 @@ class _Evaluation:
         ):
             return subject, predicate, object_
         if self._is_strict:
-            raise PatchRefused(N3, "with this solution, one of its patterns is not a valid triple")
+            raise errors.PatchRefused(
+                N3, "with this solution, one of its patterns is not a valid triple"
+            )
         return None
 
     def _make(self, change: _Change) -> None:
         for triple in change.deletes:
             if self._is_strict and triple not in self._triples:
-                raise PatchInapplicable(_NOT_THERE)
+                raise errors.PatchInapplicable(_NOT_THERE)
             if triple not in change.inserts:
                 self._triples.discard(triple)
         for triple in change.inserts:
@@ -300,12 +296,12 @@ def _only(found: Iterator[Solution]) -> Solution:
             unknown: term for unknown, term in solution.items() if type(unknown) is Variable
         }
         if first is not None and named != first:
-            raise PatchInapplicable("The conditions of the patch hold in more than one way")
+            raise errors.PatchInapplicable("The conditions of the patch hold in more than one way")
         first = named
         if not named:
             break
     if first is None:
-        raise PatchInapplicable("The conditions of the patch do not hold")
+        raise errors.PatchInapplicable("The conditions of the patch do not hold")
     return first
 
 
@@ -387,7 +383,9 @@ class VariablePlaceholders:
         """
         self._variables_left -= 1
         if self._variables_left < 0:
-            raise RdfTooLarge("The patch contains more variables than a document can have terms")
+            raise errors.RdfTooLarge(
+                "The patch contains more variables than a document can have terms"
+            )
         return f"<{self._prefix}{name}>"
 
     def declaration(self) -> str:
@@ -403,7 +401,9 @@ class VariablePlaceholders:
         found: set[Iri] = set()
         for term in graph.objects(subject, predicate):
             if not isinstance(term, Iri) or self.is_variable(term):
-                raise MalformedRdf(self._media_type, "only IRIs can be declared as variables")
+                raise errors.MalformedRdf(
+                    self._media_type, "only IRIs can be declared as variables"
+                )
             found.add(term)
         return frozenset(found)
 
@@ -424,13 +424,13 @@ class VariablePlaceholders:
             if predicate == _FILLER or (subject, predicate) == (_FILLER, _DECLARES):
                 continue
             if _FILLER in (subject, object_):
-                raise MalformedRdf(self._media_type, "a statement has too few terms")
+                raise errors.MalformedRdf(self._media_type, "a statement has too few terms")
             yield subject, predicate, object_
 
     def _term(self, term: Object, declared: AbstractSet[Iri]) -> PatternTerm:
         if isinstance(term, Literal):
             if term.datatype.value.startswith(self._prefix):
-                raise MalformedRdf(self._media_type, "a variable cannot be a datatype")
+                raise errors.MalformedRdf(self._media_type, "a variable cannot be a datatype")
         elif isinstance(term, Iri):
             if term.value.startswith(self._prefix):
                 return Variable(term.value.removeprefix(self._prefix))
@@ -442,9 +442,9 @@ class VariablePlaceholders:
         """Refuse a variable that is used as a base or a namespace (MalformedRdf)."""
         namespaces = [document.base_iri or "", *document.prefixes.values()]
         if any(namespace.startswith(self._prefix) for namespace in namespaces):
-            raise MalformedRdf(self._media_type, "a variable cannot be a namespace")
+            raise errors.MalformedRdf(self._media_type, "a variable cannot be a namespace")
 
-    def renamed(self, error: MalformedRdf) -> MalformedRdf:
+    def renamed(self, error: errors.MalformedRdf) -> errors.MalformedRdf:
         """Convert a parser's error to this media type, with the original variables."""
         reason = error.reason.replace(f"<{self._prefix}>", "").replace(self._prefix, "?")
         return type(error)(self._media_type, reason, line=error.line)
@@ -487,7 +487,9 @@ class StepBudget:
         """Spend steps of one to three microseconds each. Raises PatchTooCostly if none are left."""
         self._left -= steps
         if self._left < 0:
-            raise PatchTooCostly("The conditions of the patch take too many steps to evaluate")
+            raise errors.PatchTooCostly(
+                "The conditions of the patch take too many steps to evaluate"
+            )
 
 
 class IndexedTriples:

@@ -14,14 +14,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, Protocol
 
-from podstead.core.identifiers import (
-    Auxiliary,
-    ResourcePath,
-    acl_of,
-    auxiliary_kind,
-    storage_root,
-    subject_of,
-)
+from podstead.core import identifiers
 from podstead.core.identity import Identity
 from podstead.storage.protocol import ChangeLog, DocumentSource
 from podstead.storage.records import ChangeType, LoggedChange, Metadata, Version
@@ -62,7 +55,7 @@ _KINDS: Final = {
 class ChangeFilter:
     """The changes that are wanted; ``None`` for all. Times are Unix milliseconds."""
 
-    below: ResourcePath
+    below: identifiers.ResourcePath
     """The container where they took place, with everything below it."""
     kind: ChangeKind | None = None
     agent: str | None = None
@@ -84,13 +77,13 @@ class PastChange:
     """One change. For a change of access rules, ``path`` is the resource that they are about."""
 
     sequence: int
-    path: ResourcePath
+    path: identifiers.ResourcePath
     kind: ChangeKind
     agent: str | None
     at_ms: int
     exists: bool = False
     """Whether a resource exists at the path now."""
-    origin: ResourcePath | None = None
+    origin: identifiers.ResourcePath | None = None
     """The path before the move."""
 
 
@@ -106,7 +99,7 @@ class ActivityStore(DocumentSource, ChangeLog, Protocol):
     """The resources of a store and its change log."""
 
     async def changes_before(
-        self, sequence: int, *, first: int, below: ResourcePath, limit: int
+        self, sequence: int, *, first: int, below: identifiers.ResourcePath, limit: int
     ) -> Sequence[LoggedChange]: ...
 
 
@@ -138,7 +131,7 @@ class PodActivity:
         oldest = await self._oldest()
         last = max(oldest, position - self._max_rows)
         found: list[PastChange] = []
-        seen: dict[ResourcePath, tuple[bool, bool, bool]] = {}
+        seen: dict[identifiers.ResourcePath, tuple[bool, bool, bool]] = {}
         async for changes, first in self._steps(position, last, wanted.below):
             for change in changes:
                 if wanted.since_ms is not None and change.at_ms < wanted.since_ms:
@@ -155,7 +148,7 @@ class PodActivity:
         return PastChanges(found, position if position > oldest else None)
 
     async def latest(
-        self, owner: Identity | None, below: ResourcePath, agents: Iterable[str]
+        self, owner: Identity | None, below: identifiers.ResourcePath, agents: Iterable[str]
     ) -> Mapping[str, PastChange]:
         """The newest change of each of these agents in a container, of what the owner may know and
         is among the newest rows of the log. Agents are named as by
@@ -163,7 +156,7 @@ class PodActivity:
         await self._authorize(owner, below)
         wanted, newest = set(agents), await self._store.newest_sequence()
         found: dict[str, PastChange] = {}
-        seen: dict[ResourcePath, tuple[bool, bool, bool]] = {}
+        seen: dict[identifiers.ResourcePath, tuple[bool, bool, bool]] = {}
         if not wanted:
             return found
         async for changes, _ in self._steps(newest + 1, max(0, newest - MAX_ROWS_OF_LATEST), below):
@@ -180,7 +173,7 @@ class PodActivity:
         return found
 
     async def _steps(
-        self, position: int, last: int, below: ResourcePath
+        self, position: int, last: int, below: identifiers.ResourcePath
     ) -> AsyncIterator[tuple[Sequence[PastChange], int]]:
         """The changes with sequence numbers from ``last`` to ``position``, the newest first, in
         steps, each with the number that it has reached."""
@@ -200,14 +193,14 @@ class PodActivity:
         rows = await self._store.changes_after(0, limit=1)
         return rows[0].sequence if rows else 0
 
-    async def _authorize(self, agent: Identity | None, below: ResourcePath) -> None:
-        await self._gate.require_control(agent, storage_root(below) or below)
+    async def _authorize(self, agent: Identity | None, below: identifiers.ResourcePath) -> None:
+        await self._gate.require_control(agent, identifiers.storage_root(below) or below)
 
     async def _shown(
         self,
         agent: Identity | None,
         change: PastChange,
-        seen: dict[ResourcePath, tuple[bool, bool, bool]],
+        seen: dict[identifiers.ResourcePath, tuple[bool, bool, bool]],
     ) -> PastChange | None:
         """The change, if the agent may know of it.
 
@@ -226,8 +219,8 @@ class PodActivity:
     async def _known(
         self,
         agent: Identity | None,
-        path: ResourcePath,
-        seen: dict[ResourcePath, tuple[bool, bool, bool]],
+        path: identifiers.ResourcePath,
+        seen: dict[identifiers.ResourcePath, tuple[bool, bool, bool]],
     ) -> tuple[bool, bool, bool]:
         """Whether a resource exists at a path, and the agent may read and control it."""
         known = seen.get(path)
@@ -262,10 +255,10 @@ def changes_of(rows: Sequence[LoggedChange]) -> list[PastChange]:
     """
     moves = _moves(rows)
     ends = {row.version: row.sequence for row in rows if row.version in moves}
-    own: set[tuple[Version, ResourcePath]] = {
+    own: set[tuple[Version, identifiers.ResourcePath]] = {
         (row.version, row.change.path)
         for row in rows
-        if auxiliary_kind(row.change.path) is None
+        if identifiers.auxiliary_kind(row.change.path) is None
         and row.change.activity in (ChangeType.CREATE, ChangeType.DELETE)
     }
     changes = []
@@ -279,24 +272,28 @@ def changes_of(rows: Sequence[LoggedChange]) -> list[PastChange]:
                 changes.append(moved)
             continue
         kind = _KINDS.get(row.change.activity)
-        auxiliary = auxiliary_kind(row.change.path)
-        path = row.change.path if auxiliary is None else subject_of(row.change.path)
+        auxiliary = identifiers.auxiliary_kind(row.change.path)
+        path = row.change.path if auxiliary is None else identifiers.subject_of(row.change.path)
         if kind is None or (auxiliary is not None and (row.version, path) in own):
             continue
         if auxiliary is not None:
-            kind = ChangeKind.ACCESS if auxiliary is Auxiliary.ACL else ChangeKind.CHANGED
+            kind = (
+                ChangeKind.ACCESS if auxiliary is identifiers.Auxiliary.ACL else ChangeKind.CHANGED
+            )
         changes.append(PastChange(row.sequence, path, kind, row.change.agent, row.at_ms))
     return changes
 
 
-def _moves(rows: Sequence[LoggedChange]) -> Mapping[Version, tuple[ResourcePath, ResourcePath]]:
+def _moves(
+    rows: Sequence[LoggedChange],
+) -> Mapping[Version, tuple[identifiers.ResourcePath, identifiers.ResourcePath]]:
     """The origin and destination of each write that moved something, that is, deleted at one place
     and stored at another."""
-    deleted: dict[Version, ResourcePath] = {}
-    written: dict[Version, ResourcePath] = {}
+    deleted: dict[Version, identifiers.ResourcePath] = {}
+    written: dict[Version, identifiers.ResourcePath] = {}
     for row in rows:
         path = row.change.path
-        if auxiliary_kind(path) is None and row.change.activity in _KINDS:
+        if identifiers.auxiliary_kind(path) is None and row.change.activity in _KINDS:
             places = deleted if row.change.activity is ChangeType.DELETE else written
             places[row.version] = min(path, places.get(row.version, path), key=len)
     return {
@@ -321,7 +318,7 @@ class MemberAudiences:
 
     async def of(
         self, agent: Identity | None, members: Sequence[Metadata]
-    ) -> Mapping[ResourcePath, Audience | None]:
+    ) -> Mapping[identifiers.ResourcePath, Audience | None]:
         """How far reading reaches, as far as the agent may know, for members of one container.
 
         One read of the store finds which members have rules of their own; all others share the
@@ -331,12 +328,12 @@ class MemberAudiences:
             return {}
         paths = dict.fromkeys(path for each in members for path in acl_paths(each.path))
         snapshot = await self._store.read_metadata(paths)
-        reaches: dict[ResourcePath, Audience | None] = {}
+        reaches: dict[identifiers.ResourcePath, Audience | None] = {}
         inherited: Audience | None = None
         knows_inherited = False
         for member in members:
             path = member.path
-            if snapshot[acl_of(path)] is not None:
+            if snapshot[identifiers.acl_of(path)] is not None:
                 reaches[path] = await self._gate.audience(agent, None, path, snapshot)
                 continue
             if not knows_inherited:
@@ -356,10 +353,12 @@ class ChangeAuthors:
     def __init__(self, log: ChangeLog, *, max_changes: int = _MAX_CHANGES) -> None:
         self._log = log
         self._max_changes = max_changes
-        self._agents: OrderedDict[tuple[ResourcePath, Version], str | None] = OrderedDict()
+        self._agents: OrderedDict[tuple[identifiers.ResourcePath, Version], str | None] = (
+            OrderedDict()
+        )
         self._followed_to: int | None = None
 
-    async def of(self, resources: Sequence[Metadata]) -> Mapping[ResourcePath, str]:
+    async def of(self, resources: Sequence[Metadata]) -> Mapping[identifiers.ResourcePath, str]:
         """The IRIs of the agents that changed the resources last, of those that are known."""
         await self._follow()
         found = ((each.path, self._agents.get((each.path, each.version))) for each in resources)

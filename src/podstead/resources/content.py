@@ -19,18 +19,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from podstead.core import identifiers
 from podstead.core.clock import Randomness
 from podstead.core.codes import CoreCodes
 from podstead.core.errors import BadRequest, BodyTooLarge, Conflict, UnsupportedMediaType
 from podstead.core.header_fields import proposed_name
-from podstead.core.identifiers import (
-    Auxiliary,
-    ResourcePath,
-    acl_of,
-    auxiliary_kind,
-    is_container,
-    storage_root,
-)
 from podstead.core.media_types import N3, SPARQL_UPDATE, TURTLE, essence, parse_media_type
 from podstead.core.operation import Operation
 from podstead.core.value import Value
@@ -44,20 +37,13 @@ from podstead.rdf.limits import RdfLimits
 from podstead.rdf.patch_parsers import parse_n3_patch, parse_sparql_update
 from podstead.rdf.patching import Patch, apply, apply_to_container
 from podstead.rdf.tasks import Evaluation
-from podstead.resources import documents
+from podstead.resources import documents, planning
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.context import ResourceContext
 from podstead.resources.costly_work import WRITE_WAIT_S
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
-from podstead.resources.planning import (
-    DEFAULT_DESCRIPTION_TYPE,
-    Content,
-    DerivedRecords,
-    derived_records,
-    has_hook,
-)
 from podstead.resources.reading import listed_member, pages_of_members
 from podstead.resources.target_state import TargetState
 from podstead.storage.records import Body, InlineBody, Metadata, Record, Version
@@ -95,7 +81,7 @@ def check_content_type(operation: Operation) -> None:
     if operation.content_type is not None:
         parse_media_type(operation.content_type)
         return
-    puts_container = operation.method == "PUT" and is_container(operation.target)
+    puts_container = operation.method == "PUT" and identifiers.is_container(operation.target)
     if operation.body.announced or not (puts_container or requests_container(operation)):
         raise BadRequest("The Content-Type header is missing")
 
@@ -107,12 +93,12 @@ def requests_container(operation: Operation) -> bool:
 
 def is_empty_container(operation: Operation, received: ReceivedBody) -> bool:
     """Whether a PUT only requests that a container exist, because it has no content."""
-    return received.empty and is_container(operation.target)
+    return received.empty and identifiers.is_container(operation.target)
 
 
 def check_type_links(operation: Operation) -> None:
     """Refuse a PUT whose type link contradicts its URL (C-10, C-11). Raises Conflict."""
-    if is_container(operation.target):
+    if identifiers.is_container(operation.target):
         if LDP_NON_RDF_SOURCE in operation.link_types:
             raise Conflict("A URL that ends in a slash identifies a container, which must be RDF")
     elif requests_container(operation):
@@ -133,10 +119,12 @@ class BodyReceiver:
         ``only_rdf`` for targets that must be RDF (containers, ACLs, descriptions). Raises
         UnsupportedMediaType, BodyTooLarge, BodyTimeout, BadRequest.
         """
-        content_type = operation.content_type or DEFAULT_DESCRIPTION_TYPE
-        if is_container(operation.target) and only_rdf and not operation.body.announced:
+        content_type = operation.content_type or planning.DEFAULT_DESCRIPTION_TYPE
+        if identifiers.is_container(operation.target) and only_rdf and not operation.body.announced:
             # Without content, the media type means nothing (P-7, C-8, C-9).
-            return ReceivedBody(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), empty=True, rdf=b"")
+            return ReceivedBody(
+                planning.DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), empty=True, rdf=b""
+            )
         if documents.is_rdf(content_type):
             content = await operation.body.read(limit_bytes=self._documents.max_bytes)
             body = await self._store.stage_body(content)
@@ -156,7 +144,7 @@ class BodyReceiver:
     def check_size(self, operation: Operation) -> None:
         """Refuse a body whose announced length exceeds its limit. Raises BodyTooLarge."""
         limit_bytes = self._max_body_bytes
-        if documents.is_rdf(operation.content_type or DEFAULT_DESCRIPTION_TYPE):
+        if documents.is_rdf(operation.content_type or planning.DEFAULT_DESCRIPTION_TYPE):
             limit_bytes = min(limit_bytes, self._documents.max_bytes)
         if (operation.body.size_bytes or 0) > limit_bytes:
             raise BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
@@ -192,7 +180,7 @@ class ContentValidator:
         version: Version,
         *,
         posted: bool = False,
-    ) -> Content:
+    ) -> planning.Content:
         """The content to store at the target, as this version.
 
         ``posted`` allows a missing final dot in Turtle (R-12). Raises MalformedRdf, BadRequest for
@@ -205,7 +193,7 @@ class ContentValidator:
         document, after = None, documents.EMPTY_DATASET
         if received.rdf is not None:
             received, document = await self._parse(state, received, received.rdf, posted=posted)
-        content = Content(received.content_type, received.body)
+        content = planning.Content(received.content_type, received.body)
         if document is not None:
             content, after = await self._validate_kind(request, state, content, document)
         await self._identity_changes.check(request, state, after, version)
@@ -222,7 +210,7 @@ class ContentValidator:
         version: Version,
         *,
         before: Dataset | None = None,
-    ) -> Content:
+    ) -> planning.Content:
         """The content for a document that a patch has produced, in the given media type.
 
         The document of a container must contain only its own triples. Statements of identity are
@@ -231,41 +219,43 @@ class ContentValidator:
         """
         path = state.stored_path
         turtle = await self._documents.write(document, media_type, path=path)
-        content = Content(media_type, InlineBody(turtle))
+        content = planning.Content(media_type, InlineBody(turtle))
         after = document.dataset
-        if auxiliary_kind(path) is Auxiliary.ACL:
+        if identifiers.auxiliary_kind(path) is identifiers.Auxiliary.ACL:
             self._check_acl(request, state, content, document)
         await self._identity_changes.check(request, state, after, version, before=before)
         return await self._with_records(state, content, after)
 
-    async def records_of_deletion(self, state: TargetState) -> DerivedRecords:
+    async def records_of_deletion(self, state: TargetState) -> planning.DerivedRecords:
         """The records to commit with the deletion of the target and of its access rules."""
-        derived = await derived_records(
+        derived = await planning.derived_records(
             self.write_hooks, state.stored_path, documents.EMPTY_DATASET
         )
         existing = state.existing
         if existing is not None and existing.kind.is_container:
             dropped = self.records_of_containers([existing.path])
-            derived = derived.with_more(DerivedRecords(tuple(dropped)))
+            derived = derived.with_more(planning.DerivedRecords(tuple(dropped)))
         if existing is None or not existing.kind.is_member:
             return derived
-        acl = acl_of(existing.path)
+        acl = identifiers.acl_of(existing.path)
         if state.metadata(acl) is None:
             return derived
         return derived.with_more(
-            await derived_records(self.write_hooks, acl, documents.EMPTY_DATASET)
+            await planning.derived_records(self.write_hooks, acl, documents.EMPTY_DATASET)
         )
 
-    def records_of_containers(self, deleted: Iterable[ResourcePath]) -> list[Record]:
+    def records_of_containers(self, deleted: Iterable[identifiers.ResourcePath]) -> list[Record]:
         """The records to commit with the deletion of these containers."""
         hooks = self._container_hooks
         return [each for path in deleted for hook in hooks for each in hook.of_deletion(path)]
 
-    async def _with_records(self, state: TargetState, content: Content, after: Dataset) -> Content:
+    async def _with_records(
+        self, state: TargetState, content: planning.Content, after: Dataset
+    ) -> planning.Content:
         path, hooks = state.stored_path, self.write_hooks
-        if not has_hook(hooks, path):
+        if not planning.has_hook(hooks, path):
             return content
-        return replace(content, derived=await derived_records(hooks, path, after))
+        return replace(content, derived=await planning.derived_records(hooks, path, after))
 
     async def _parse(
         self, state: TargetState, received: ReceivedBody, rdf: bytes, *, posted: bool
@@ -294,20 +284,28 @@ class ContentValidator:
         return received, await self._documents.parse(mended, received.content_type, path=path)
 
     async def _validate_kind(
-        self, request: ResourceRequest, state: TargetState, content: Content, document: Document
-    ) -> tuple[Content, Dataset]:
+        self,
+        request: ResourceRequest,
+        state: TargetState,
+        content: planning.Content,
+        document: Document,
+    ) -> tuple[planning.Content, Dataset]:
         """The content to store and its triples, after the checks that the kind of resource
         needs."""
         path = state.stored_path
-        if auxiliary_kind(path) is Auxiliary.ACL:
+        if identifiers.auxiliary_kind(path) is identifiers.Auxiliary.ACL:
             self._check_acl(request, state, content, document)
             return content, document.dataset
-        if is_container(path):
+        if identifiers.is_container(path):
             return await self._validate_container(state, content, document)
         return content, document.dataset
 
     def _check_acl(
-        self, request: ResourceRequest, state: TargetState, content: Content, document: Document
+        self,
+        request: ResourceRequest,
+        state: TargetState,
+        content: planning.Content,
+        document: Document,
     ) -> None:
         """Refuse an ACL that must not be stored (W-4). Raises Conflict, BadRequest, RdfTooLarge."""
         request.ignored_conditions = ignored_conditions(document.graph)
@@ -315,12 +313,12 @@ class ContentValidator:
         check_storable(
             document.graph,
             subject_url=self._documents.url_of(state.subject),
-            of_storage_root=storage_root(state.stored_path) == state.subject,
+            of_storage_root=identifiers.storage_root(state.stored_path) == state.subject,
         )
 
     async def _validate_container(
-        self, state: TargetState, content: Content, document: Document
-    ) -> tuple[Content, Dataset]:
+        self, state: TargetState, content: planning.Content, document: Document
+    ) -> tuple[planning.Content, Dataset]:
         """Keep only the container's own triples, and drop those of the server (C-12, C-13).
 
         Clients send back all that they have read, and meanwhile times, sizes and members may have
@@ -339,16 +337,18 @@ class ContentValidator:
             return content, document.dataset
         media_type = essence(content.content_type)
         written = await self._documents.write(document, media_type, path=path)
-        return Content(media_type, InlineBody(written)), document.dataset
+        return planning.Content(media_type, InlineBody(written)), document.dataset
 
-    async def _check_members(self, container: ResourcePath, names: Collection[str]) -> None:
+    async def _check_members(
+        self, container: identifiers.ResourcePath, names: Collection[str]
+    ) -> None:
         """Raises NotContained unless all these members of a container are there or were
         recently."""
-        paths = {ResourcePath(container + name) for name in names}
+        paths = {identifiers.ResourcePath(container + name) for name in names}
         snapshot = await self._store.read_metadata(paths)
         missing = {path for path in paths if not _is_there(snapshot.get(path))}
         for path in sorted(missing):
-            if auxiliary_kind(path) is not None:
+            if identifiers.auxiliary_kind(path) is not None:
                 raise listing.NotContained(self._documents.url_of(path))
         end = await self._store.newest_sequence() + 1 if missing else 0
         last = max(0, end - _RECENT_ROWS)
@@ -400,7 +400,10 @@ def _is_there(metadata: Metadata | None) -> bool:
 
 def _must_be_parsed(state: TargetState) -> bool:
     path = state.stored_path
-    return is_container(path) or auxiliary_kind(path) is Auxiliary.ACL
+    return (
+        identifiers.is_container(path)
+        or identifiers.auxiliary_kind(path) is identifiers.Auxiliary.ACL
+    )
 
 
 def _is_turtle(received: ReceivedBody) -> bool:
@@ -428,9 +431,9 @@ class NameProposal:
         self._randomness = randomness
         self._name = self._slug or self._random() + self._slash
 
-    def path(self) -> ResourcePath:
+    def path(self) -> identifiers.ResourcePath:
         """The member URL to try."""
-        return ResourcePath(self._container + self._name)
+        return identifiers.ResourcePath(self._container + self._name)
 
     def propose_another(self) -> None:
         """Propose another name: the slug with a random prefix, which keeps its file extension."""
@@ -509,7 +512,7 @@ class Patches:
 
     async def apply(
         self, request: ResourceRequest, state: TargetState, patch: Patch, version: Version
-    ) -> Content | Metadata:
+    ) -> planning.Content | Metadata:
         """The content to store after the patch, as this version; or the metadata of the existing
         resource, if the patch has no effect (X-17).
 
@@ -552,7 +555,7 @@ class Patches:
         """
         path, size_bytes = state.stored_path, _size_bytes(state, patch)
         managed, container_url = EMPTY_GRAPH, None
-        if is_container(path):
+        if identifiers.is_container(path):
             container_url = self._documents.url_of(path)
             if patch.reads_managed:
                 managed = await self._content_validator.all_server_statements(state)
@@ -583,7 +586,7 @@ class Patches:
             managed=managed,
         )
         task = await self._documents.run(create, size_bytes=size_bytes, path=path)
-        pod = storage_root(path) or ""
+        pod = identifiers.storage_root(path) or ""
         content = await self._documents.costly.in_process(task, pod=pod, wait_s=WRITE_WAIT_S)
         compare = partial(_compared, partial(read_lines, content), document.graph)
         return await self._documents.run(compare, size_bytes=len(content), path=path)

@@ -22,14 +22,9 @@ from podstead.core.caches import BoundedCache
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.media_types import JSON_LD, RDF_TYPES, essence
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
+from podstead.rdf import errors as rdf_errors
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.codes import RdfCodes
-from podstead.rdf.errors import (
-    RdfTooComplex,
-    RdfTooLarge,
-    UnavailableContext,
-    UnknownContext,
-)
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.rdf.jsonld_contexts import Context, read_context
 from podstead.rdf.limits import RdfLimits, check_size
@@ -53,7 +48,7 @@ class ContextLibrary:
     allowed_origins: frozenset[str]
     limits: RdfLimits
 
-    async def further(self, unknown: UnknownContext) -> Context:
+    async def further(self, unknown: rdf_errors.UnknownContext) -> Context:
         """Fetch the context that parsing a document needs, if the operator has listed its origin.
 
         Raises the given UnknownContext if the origin is not listed or does not provide the context,
@@ -66,7 +61,7 @@ class ContextLibrary:
             fetched = await self.fetcher.fetch(unknown.url, Purpose.CONTEXT)
             return read_context(fetched.content, url=unknown.url, limits=self.limits)
         except errors.RemoteUnavailable as error:
-            raise UnavailableContext(unknown.url, error.retry_after_s) from error
+            raise rdf_errors.UnavailableContext(unknown.url, error.retry_after_s) from error
         except (errors.OutboundError, errors.BadRequest) as error:
             raise unknown from error
 
@@ -160,13 +155,13 @@ class Documents:
                 if len(content) < COSTLY_FROM_BYTES:
                     try:
                         document = work(limits=self._limits_at_once)
-                    except RdfTooComplex:
+                    except rdf_errors.RdfTooComplex:
                         pass  # it may only be too costly to do directly
                     else:
                         return _limited(document, limits) if document.original else document
                 pod = "" if path is None else storage_root(path) or ""
                 return await self.costly.in_thread(work, pod=pod)
-            except UnknownContext as unknown:
+            except rdf_errors.UnknownContext as unknown:
                 contexts = {**contexts, unknown.url: await self._contexts.further(unknown)}
         raise errors.BadRequest(ResourceCodes.TOO_MANY_CONTEXTS)
 
@@ -177,7 +172,7 @@ class Documents:
         """
         max_triples = self._limits.max_triples
         if len(document.dataset) > max_triples:
-            raise RdfTooLarge(RdfCodes.TOO_MANY_TRIPLES, number=max_triples)
+            raise rdf_errors.RdfTooLarge(RdfCodes.TOO_MANY_TRIPLES, number=max_triples)
         content = await self._written(document, media_type, at=path)
         check_size(content, self._limits)
         return content
@@ -196,9 +191,12 @@ class Documents:
             return await self._parse(
                 content, metadata.content_type, self.url_of(path), limits, path
             )
-        except UnknownContext:
+        except rdf_errors.UnknownContext:
             raise
-        except (RdfTooComplex, RdfTooLarge) as error:  # accepted under other limits
+        except (
+            rdf_errors.RdfTooComplex,
+            rdf_errors.RdfTooLarge,
+        ) as error:  # accepted under other limits
             raise WorkTooCostly from error
         except errors.BadRequest as error:
             raise errors.StorageError(
@@ -230,7 +228,7 @@ class Documents:
             return EMPTY_DATASET
         try:
             return (await self.read_cached(metadata)).dataset
-        except UnknownContext:
+        except rdf_errors.UnknownContext:
             return EMPTY_DATASET
 
     async def read_bytes(self, metadata: Metadata) -> bytes:
@@ -257,9 +255,9 @@ class Documents:
                 return await self._convert_elsewhere(metadata, content, media_type, at)
             document = await self._read(metadata, content)
             return await self._written(document, media_type, at=at)
-        except UnavailableContext:
+        except rdf_errors.UnavailableContext:
             raise
-        except UnknownContext as unknown:
+        except rdf_errors.UnknownContext as unknown:
             raise errors.NotAcceptable(
                 f"This document is available only as {stored}: {unknown}"
             ) from unknown
@@ -286,11 +284,11 @@ class Documents:
             )
             try:
                 return await self.costly.in_process(task, pod=storage_root(at) or "")
-            except UnknownContext as unknown:
+            except rdf_errors.UnknownContext as unknown:
                 fetched = {**fetched, unknown.url: await self._contexts.further(unknown)}
             except (errors.NotAcceptable, WorkTooCostly):
                 raise
-            except RdfTooLarge as error:
+            except rdf_errors.RdfTooLarge as error:
                 raise WorkTooCostly from error
             except errors.BadRequest as error:
                 raise errors.StorageError(

@@ -34,13 +34,8 @@ from podstead.core.caches import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, description_of, is_container, storage_root
 from podstead.core.identity import IDENTITY_SCOPE, Identity
+from podstead.rdf import identity_statements as rdf_identity_statements
 from podstead.rdf.graph import Dataset
-from podstead.rdf.identity_statements import (
-    IdentityStatement,
-    IdentityStatements,
-    identity_statements,
-    stated_by_profile,
-)
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.context import ResourceContext
 from podstead.resources.documents import EMPTY_DATASET, is_rdf
@@ -103,9 +98,9 @@ class IdentityChanges:
     def __init__(self, context: ResourceContext) -> None:
         self._documents = context.documents
         self._gate = context.gate
-        self._cache: BoundedCache[tuple[ResourcePath, Version], IdentityStatements] = BoundedCache(
-            _CACHED_STATEMENTS
-        )
+        self._cache: BoundedCache[
+            tuple[ResourcePath, Version], rdf_identity_statements.IdentityStatements
+        ] = BoundedCache(_CACHED_STATEMENTS)
 
     async def check(
         self,
@@ -224,9 +219,13 @@ class IdentityChanges:
             self._cache_statements(path, change.version, change.after, after)
         if await self._is_owners_profile(path):
             return before != after
-        return stated_by_profile(before) != stated_by_profile(after)
+        return rdf_identity_statements.stated_by_profile(
+            before
+        ) != rdf_identity_statements.stated_by_profile(after)
 
-    async def _stated_before(self, existing: Metadata | None) -> IdentityStatements:
+    async def _stated_before(
+        self, existing: Metadata | None
+    ) -> rdf_identity_statements.IdentityStatements:
         if existing is None:
             return frozenset()
         cached = self._cache.get((existing.path, existing.version))
@@ -237,7 +236,11 @@ class IdentityChanges:
         return cached
 
     def _cache_statements(
-        self, path: ResourcePath, version: Version, content: Dataset, stated: IdentityStatements
+        self,
+        path: ResourcePath,
+        version: Version,
+        content: Dataset,
+        stated: rdf_identity_statements.IdentityStatements,
     ) -> None:
         """Cache what a version states, even before it is stored.
 
@@ -246,11 +249,15 @@ class IdentityChanges:
         if content is not EMPTY_DATASET:
             self._cache.put((path, version), stated, weight=1 + len(stated))
 
-    def _statements(self, path: ResourcePath, content: Dataset) -> IdentityStatements:
+    def _statements(
+        self, path: ResourcePath, content: Dataset
+    ) -> rdf_identity_statements.IdentityStatements:
         """What the document states about its own WebIDs."""
-        return frozenset[IdentityStatement]().union(
+        return frozenset[rdf_identity_statements.IdentityStatement]().union(
             *(
-                identity_statements(content, document_iri=self._documents.url_of(document))
+                rdf_identity_statements.identity_statements(
+                    content, document_iri=self._documents.url_of(document)
+                )
                 for document in _documents_at(path)
             )
         )

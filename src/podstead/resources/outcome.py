@@ -15,15 +15,8 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation
 from podstead.resources.target_state import TargetState
+from podstead.storage import records as storage_records
 from podstead.storage.open_body import OpenBody
-from podstead.storage.records import (
-    AtVersion,
-    MembersAt,
-    Metadata,
-    Precondition,
-    QuotaLevel,
-    Record,
-)
 from podstead.wac.acl import earliest
 from podstead.wac.gate import Gate, GrantedAccess
 from podstead.wac.modes import Mode, Requirements
@@ -74,22 +67,22 @@ class Outcome(msgspec.Struct, frozen=True):
     """The result of an operation that was not refused."""
 
     result: Result
-    metadata: Metadata | None = None
+    metadata: storage_records.Metadata | None = None
     etag: str | None = None
     representation: Representation | None = None
     byte_range: ByteRange | None = None
     location: ResourcePath | None = None
     owner: str | None = None
     """The WebID of the owner, if the root of a storage was read and owners are published."""
-    nearly_full: QuotaLevel | None = None
+    nearly_full: storage_records.QuotaLevel | None = None
     """How much of its quota the storage uses after a write, if that is nearly all."""
 
 
 class ListedMembers(msgspec.Struct, frozen=True):
     """Some members of a container that may be read, each with its metadata."""
 
-    container: Metadata
-    members: Sequence[Metadata]
+    container: storage_records.Metadata
+    members: Sequence[storage_records.Metadata]
 
 
 class ResourceRequest(msgspec.Struct):
@@ -107,10 +100,10 @@ class ResourceRequest(msgspec.Struct):
     operation: Operation
     agent: Identity | None
     grant: GrantedAccess | None = None
-    existing: Metadata | None = None
-    identity_preconditions: tuple[Precondition, ...] = ()
-    state_preconditions: tuple[Precondition, ...] = ()
-    records: tuple[Record, ...] = ()
+    existing: storage_records.Metadata | None = None
+    identity_preconditions: tuple[storage_records.Precondition, ...] = ()
+    state_preconditions: tuple[storage_records.Precondition, ...] = ()
+    records: tuple[storage_records.Record, ...] = ()
     ignored_conditions: tuple[str, ...] = ()
     _grant_state: TargetState | None = None
 
@@ -141,7 +134,7 @@ class ResourceRequest(msgspec.Struct):
         return self.grant is not None and self.grant.allows(Mode.READ)
 
     @property
-    def preconditions(self) -> tuple[Precondition, ...]:
+    def preconditions(self) -> tuple[storage_records.Precondition, ...]:
         """The preconditions of the gate's last decisions, which the commit of a write checks."""
         preconditions = () if self.grant is None else self.grant.preconditions
         further = self.identity_preconditions + self.state_preconditions
@@ -149,12 +142,12 @@ class ResourceRequest(msgspec.Struct):
             return preconditions
         return tuple(dict.fromkeys(preconditions + further))
 
-    def require_state(self, container: Metadata) -> None:
+    def require_state(self, container: storage_records.Metadata) -> None:
         """Add preconditions: the container and its listing must not have changed at the commit."""
         if container.members_version is not None:
             self.state_preconditions = (
-                AtVersion(container.path, container.version),
-                MembersAt(container.path, container.members_version),
+                storage_records.AtVersion(container.path, container.version),
+                storage_records.MembersAt(container.path, container.members_version),
             )
 
     @property

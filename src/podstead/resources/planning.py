@@ -13,43 +13,17 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from podstead.core import identifiers
 from podstead.core.conditional import time_after, time_of_deletion, time_of_member
 from podstead.core.errors import NotFound
-from podstead.core.identifiers import (
-    Auxiliary,
-    ResourcePath,
-    acl_of,
-    description_of,
-    is_container,
-    parent_container,
-)
 from podstead.core.identity import Identity
 from podstead.core.value import Value
 from podstead.rdf.graph import Dataset
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Result
 from podstead.resources.target_state import TargetState
+from podstead.storage import records as storage_records
 from podstead.storage.record_store import Changes, RecordKind, RecordStore
-from podstead.storage.records import (
-    Absent,
-    AtVersion,
-    BlobId,
-    Body,
-    Change,
-    ChangeType,
-    InlineBody,
-    Metadata,
-    NoMembers,
-    PodRecord,
-    Precondition,
-    Present,
-    Put,
-    Record,
-    ResourceKind,
-    StagedBlob,
-    Version,
-    Write,
-)
 
 DEFAULT_DESCRIPTION_TYPE = "text/turtle"
 """The media type of an empty container body and of generated resources."""
@@ -59,14 +33,14 @@ class DerivedRecords(Value):
     """What is committed with content besides it: records that are derived from it, and the
     preconditions under which they are right."""
 
-    records: tuple[Record, ...] = ()
-    preconditions: tuple[Precondition, ...] = ()
+    records: tuple[storage_records.Record, ...] = ()
+    preconditions: tuple[storage_records.Precondition, ...] = ()
 
     def with_more(self, more: DerivedRecords) -> DerivedRecords:
         """These and others together."""
         return DerivedRecords(self.records + more.records, self.preconditions + more.preconditions)
 
-    def added_to(self, write: Write) -> Write:
+    def added_to(self, write: storage_records.Write) -> storage_records.Write:
         """The write with these added."""
         if not self.records and not self.preconditions:
             return write
@@ -84,26 +58,26 @@ class Content(Value):
     """The content to store: its media type, the staged bytes, and records to commit with it."""
 
     content_type: str
-    body: Body
+    body: storage_records.Body
     derived: DerivedRecords = NO_RECORDS
 
 
 class NewVersion(Value):
     """The version that a write gives its resources, and its time in Unix milliseconds."""
 
-    version: Version
+    version: storage_records.Version
     at_ms: int
 
 
 class Plan(msgspec.Struct, frozen=True):
     """A write, and the outcome of the operation once the write is committed."""
 
-    write: Write
+    write: storage_records.Write
     outcome: Outcome
 
     def with_preconditions(
-        self, preconditions: tuple[Precondition, ...], *, default_quota_bytes: int
-    ) -> Write:
+        self, preconditions: tuple[storage_records.Precondition, ...], *, default_quota_bytes: int
+    ) -> storage_records.Write:
         """The write with further preconditions, those of the access decision, and with the quota
         of pods that have none of their own."""
         return replace(
@@ -122,7 +96,7 @@ def plan_put(
     forbid the path (P-47, P-49) and for an auxiliary resource whose subject does not exist.
     """
     existing = state.existing
-    put = Put(
+    put = storage_records.Put(
         path=state.stored_path,
         kind=_kind_at(state),
         content_type=content.content_type,
@@ -139,7 +113,7 @@ def plan_put(
 
 
 def plan_unchanged(
-    existing: Metadata,
+    existing: storage_records.Metadata,
     new_version: NewVersion,
     agent: Identity | None = None,
     *,
@@ -152,11 +126,11 @@ def plan_unchanged(
     """
     # Committed although it changes nothing, so that the response, including the entity tag,
     # describes what is stored at that moment.
-    change = _change(existing.path, ChangeType.UNCHANGED, agent)
-    write = Write(
+    change = _change(existing.path, storage_records.ChangeType.UNCHANGED, agent)
+    write = storage_records.Write(
         version=new_version.version,
         at_ms=new_version.at_ms,
-        preconditions=(AtVersion(existing.path, existing.version),),
+        preconditions=(storage_records.AtVersion(existing.path, existing.version),),
         changes=(change,) if logged else (),
     )
     outcome = Outcome(Result.CHANGED, existing, stored_tag(existing))
@@ -179,42 +153,52 @@ def plan_delete(
     if existing is None or (existing.size_bytes == 0 and _is_container_description(state)):
         raise NotFound
     if _is_container_description(state):
-        nothing = Content(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), derived)
+        nothing = Content(DEFAULT_DESCRIPTION_TYPE, storage_records.InlineBody(b""), derived)
         plan = plan_put(state, nothing, new_version, agent)
         return replace(plan, outcome=Outcome(Result.DELETED))
-    preconditions: list[Precondition] = [AtVersion(existing.path, existing.version)]
+    preconditions: list[storage_records.Precondition] = [
+        storage_records.AtVersion(existing.path, existing.version)
+    ]
     deletes = [existing.path]
     if existing.kind.is_member:
-        for auxiliary in (acl_of(existing.path), description_of(existing.path)):
+        for auxiliary in (
+            identifiers.acl_of(existing.path),
+            identifiers.description_of(existing.path),
+        ):
             metadata = state.metadata(auxiliary)
             if metadata is None:  # it must not be created while its subject is being deleted
-                preconditions.append(Absent(auxiliary))
+                preconditions.append(storage_records.Absent(auxiliary))
             else:
-                preconditions.append(AtVersion(auxiliary, metadata.version))
+                preconditions.append(storage_records.AtVersion(auxiliary, metadata.version))
                 deletes.append(auxiliary)
     if existing.kind.is_container:
         # Checked after the version: a container that has changed is planned again, and only one
         # that is unchanged and not empty is a conflict.
-        preconditions.append(NoMembers(existing.path))
-    write = Write(
+        preconditions.append(storage_records.NoMembers(existing.path))
+    write = storage_records.Write(
         version=new_version.version,
         at_ms=new_version.at_ms,
         preconditions=tuple(preconditions),
         deletes=tuple(deletes),
-        changes=tuple(_change(path, ChangeType.DELETE, agent) for path in reversed(deletes)),
+        changes=tuple(
+            _change(path, storage_records.ChangeType.DELETE, agent) for path in reversed(deletes)
+        ),
     )
     return Plan(derived.added_to(write), Outcome(Result.DELETED))
 
 
 def _replacement(
-    existing: Metadata, put: Put, new_version: NewVersion, agent: Identity | None
+    existing: storage_records.Metadata,
+    put: storage_records.Put,
+    new_version: NewVersion,
+    agent: Identity | None,
 ) -> Plan:
-    write = Write(
+    write = storage_records.Write(
         version=new_version.version,
         at_ms=new_version.at_ms,
-        preconditions=(AtVersion(existing.path, existing.version),),
+        preconditions=(storage_records.AtVersion(existing.path, existing.version),),
         puts=(put,),
-        changes=(_change(existing.path, ChangeType.UPDATE, agent),),
+        changes=(_change(existing.path, storage_records.ChangeType.UPDATE, agent),),
     )
     # Exactly what the store will hold: the next writer may plan on it before it is committed.
     after = replace(
@@ -229,35 +213,37 @@ def _replacement(
 
 
 def _creation(
-    state: TargetState, put: Put, new_version: NewVersion, agent: Identity | None
+    state: TargetState, put: storage_records.Put, new_version: NewVersion, agent: Identity | None
 ) -> Plan:
     state.check_creatable()
     if state.auxiliary is not None:
-        preconditions: tuple[Precondition, ...] = (
+        preconditions: tuple[storage_records.Precondition, ...] = (
             *state.creation_preconditions(),
-            Present(state.subject),
+            storage_records.Present(state.subject),
         )
-        puts: tuple[Put, ...] = (put,)
+        puts: tuple[storage_records.Put, ...] = (put,)
     else:
         # The target must be absent and the container present. The container's version does not
         # matter, so that its members can be created in parallel (decision 0002).
         preconditions = state.creation_preconditions()
         above = state.missing_containers()
         puts = (*(empty_container(path) for path in above), put) if above else (put,)
-    write = Write(
+    write = storage_records.Write(
         version=new_version.version,
         at_ms=new_version.at_ms,
         preconditions=preconditions,
         puts=puts,
-        changes=tuple(_change(created.path, ChangeType.CREATE, agent) for created in puts),
+        changes=tuple(
+            _change(created.path, storage_records.ChangeType.CREATE, agent) for created in puts
+        ),
     )
     after = _metadata_of(put, new_version, _creation_ms(state, put, new_version))
     return Plan(write, Outcome(Result.CREATED, after, stored_tag(after), location=put.path))
 
 
-def _creation_ms(state: TargetState, put: Put, new_version: NewVersion) -> int:
+def _creation_ms(state: TargetState, put: storage_records.Put, new_version: NewVersion) -> int:
     """The modification time that the commit will set, unless the container changes before."""
-    container = parent_container(put.path) if put.kind.is_member else None
+    container = identifiers.parent_container(put.path) if put.kind.is_member else None
     if container is None:
         return time_of_deletion(new_version.at_ms)
     above = state.metadata(container)
@@ -266,9 +252,11 @@ def _creation_ms(state: TargetState, put: Put, new_version: NewVersion) -> int:
     return time_of_member(new_version.at_ms, above.members_modified_ms)
 
 
-def _metadata_of(put: Put, new_version: NewVersion, modified_ms: int) -> Metadata:
+def _metadata_of(
+    put: storage_records.Put, new_version: NewVersion, modified_ms: int
+) -> storage_records.Metadata:
     contains = put.kind.is_container
-    return Metadata(
+    return storage_records.Metadata(
         path=put.path,
         kind=put.kind,
         version=new_version.version,
@@ -282,26 +270,34 @@ def _metadata_of(put: Put, new_version: NewVersion, modified_ms: int) -> Metadat
     )
 
 
-def _blob_of(body: Body) -> BlobId | None:
-    return body.blob if isinstance(body, StagedBlob) else None
+def _blob_of(body: storage_records.Body) -> storage_records.BlobId | None:
+    return body.blob if isinstance(body, storage_records.StagedBlob) else None
 
 
-def _kind_at(state: TargetState) -> ResourceKind:
+def _kind_at(state: TargetState) -> storage_records.ResourceKind:
     existing = state.existing
     if existing is not None:
         return existing.kind
     auxiliary = state.auxiliary
-    if auxiliary is Auxiliary.ACL:
-        return ResourceKind.ACL
-    if auxiliary is Auxiliary.DESCRIPTION:
-        return ResourceKind.DESCRIPTION
-    return ResourceKind.CONTAINER if is_container(state.target) else ResourceKind.DOCUMENT
+    if auxiliary is identifiers.Auxiliary.ACL:
+        return storage_records.ResourceKind.ACL
+    if auxiliary is identifiers.Auxiliary.DESCRIPTION:
+        return storage_records.ResourceKind.DESCRIPTION
+    return (
+        storage_records.ResourceKind.CONTAINER
+        if identifiers.is_container(state.target)
+        else storage_records.ResourceKind.DOCUMENT
+    )
 
 
-def empty_container(path: ResourcePath) -> Put:
+def empty_container(path: identifiers.ResourcePath) -> storage_records.Put:
     """Creates a container without statements of its own."""
-    return Put(
-        path, ResourceKind.CONTAINER, DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), creates=True
+    return storage_records.Put(
+        path,
+        storage_records.ResourceKind.CONTAINER,
+        DEFAULT_DESCRIPTION_TYPE,
+        storage_records.InlineBody(b""),
+        creates=True,
     )
 
 
@@ -309,8 +305,10 @@ def _is_container_description(state: TargetState) -> bool:
     return state.stored_path != state.target
 
 
-def _change(path: ResourcePath, activity: ChangeType, agent: Identity | None) -> Change:
-    return Change(path, activity, agent.iri if agent else None)
+def _change(
+    path: identifiers.ResourcePath, activity: storage_records.ChangeType, agent: Identity | None
+) -> storage_records.Change:
+    return storage_records.Change(path, activity, agent.iri if agent else None)
 
 
 class WriteHook(Protocol):
@@ -320,11 +318,11 @@ class WriteHook(Protocol):
     and they are derived from the graph that was parsed for that write anyway.
     """
 
-    def applies_to(self, path: ResourcePath) -> bool:
+    def applies_to(self, path: identifiers.ResourcePath) -> bool:
         """Whether a document at the path has such records. Called for every write; must be
         cheap."""
 
-    async def of(self, path: ResourcePath, content: Dataset) -> Changes[None]:
+    async def of(self, path: identifiers.ResourcePath, content: Dataset) -> Changes[None]:
         """The record changes for giving the document at the path this content, which is empty if
         the document is deleted.
         """
@@ -334,7 +332,7 @@ class ContainerHook(Protocol):
     """Keeps the records that belong to containers. A class that derives from it changes nothing
     where it does not say otherwise."""
 
-    def of_deletion(self, container: ResourcePath) -> Sequence[Record]:
+    def of_deletion(self, container: identifiers.ResourcePath) -> Sequence[storage_records.Record]:
         """The record changes for deleting a container: one that is created later at the path must
         not get the records of the first one."""
         del container
@@ -342,9 +340,9 @@ class ContainerHook(Protocol):
 
     async def of_move(
         self,
-        source: ResourcePath,
-        destination: ResourcePath,
-        containers: Sequence[ResourcePath],
+        source: identifiers.ResourcePath,
+        destination: identifiers.ResourcePath,
+        containers: Sequence[identifiers.ResourcePath],
     ) -> Changes[None]:
         """The record changes for moving a resource, and the preconditions under which that can be
         done; ``containers`` are those that are moved with it. Raises Conflict if it cannot be
@@ -354,9 +352,9 @@ class ContainerHook(Protocol):
 
     async def of_renaming(
         self,
-        pod: PodRecord,
-        after: PodRecord,
-        renamed: Callable[[ResourcePath], ResourcePath],
+        pod: storage_records.PodRecord,
+        after: storage_records.PodRecord,
+        renamed: Callable[[identifiers.ResourcePath], identifiers.ResourcePath],
     ) -> Changes[None]:
         """The record changes for renaming the pod, which is ``after`` afterwards; ``renamed`` gives
         the new path of each resource."""
@@ -375,12 +373,12 @@ class RecordsOfPods(ContainerHook, Generic[Stored]):
 
     async def of_renaming(
         self,
-        pod: PodRecord,
-        after: PodRecord,
-        renamed: Callable[[ResourcePath], ResourcePath],
+        pod: storage_records.PodRecord,
+        after: storage_records.PodRecord,
+        renamed: Callable[[identifiers.ResourcePath], identifiers.ResourcePath],
     ) -> Changes[None]:
         stored = await self._records.of_owner(self._kind, pod.root)
-        records: list[Record] = []
+        records: list[storage_records.Record] = []
         for each in stored:
             key = each.key.removesuffix(pod.root) + after.root
             value = self.changed(each.value, pod, renamed)
@@ -389,7 +387,10 @@ class RecordsOfPods(ContainerHook, Generic[Stored]):
         return Changes(None, records, [each.unchanged for each in stored])
 
     def changed(
-        self, value: Stored, pod: PodRecord, renamed: Callable[[ResourcePath], ResourcePath]
+        self,
+        value: Stored,
+        pod: storage_records.PodRecord,
+        renamed: Callable[[identifiers.ResourcePath], identifiers.ResourcePath],
     ) -> Stored:
         """What a record contains after the renaming; the same where a class does not say
         otherwise."""
@@ -397,7 +398,7 @@ class RecordsOfPods(ContainerHook, Generic[Stored]):
         return value
 
 
-def has_hook(hooks: Sequence[WriteHook], path: ResourcePath) -> bool:
+def has_hook(hooks: Sequence[WriteHook], path: identifiers.ResourcePath) -> bool:
     """Whether a document at the path has derived records."""
     for hook in hooks:  # noqa: SIM110 - in every write: any() would make a generator
         if hook.applies_to(path):
@@ -406,11 +407,11 @@ def has_hook(hooks: Sequence[WriteHook], path: ResourcePath) -> bool:
 
 
 async def derived_records(
-    hooks: Sequence[WriteHook], path: ResourcePath, content: Dataset
+    hooks: Sequence[WriteHook], path: identifiers.ResourcePath, content: Dataset
 ) -> DerivedRecords:
     """What to commit with a write that gives the document at the path this content."""
-    records: list[Record] = []
-    preconditions: list[Precondition] = []
+    records: list[storage_records.Record] = []
+    preconditions: list[storage_records.Precondition] = []
     for hook in hooks:
         if hook.applies_to(path):
             changes = await hook.of(path, content)

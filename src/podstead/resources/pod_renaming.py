@@ -17,14 +17,8 @@ from typing import Final
 
 import msgspec
 
+from podstead.core import identifiers
 from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded
-from podstead.core.identifiers import (
-    ROOT,
-    ResourcePath,
-    acl_of,
-    description_of,
-    slash_variant,
-)
 from podstead.rdf.graph import Dataset
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.committer import quota_exceeded
@@ -34,36 +28,10 @@ from podstead.resources.importing.values import UNFINISHED_IMPORTS
 from podstead.resources.planning import derived_records, has_hook
 from podstead.resources.renaming import NameMapping, renamed_document
 from podstead.resources.trees import tree_pages
+from podstead.storage import records as storage_records
 from podstead.storage.codes import StorageCodes
 from podstead.storage.document_reader import Superseded
 from podstead.storage.pods import new_name_of, pod_tombstone, put_tombstone, revocations
-from podstead.storage.records import (
-    Absent,
-    AtVersion,
-    Body,
-    Change,
-    ChangeType,
-    Committed,
-    DropEntry,
-    DropPod,
-    EntryAt,
-    InlineBody,
-    MembersAt,
-    Metadata,
-    MoveRows,
-    NoEntry,
-    NoPod,
-    OverQuota,
-    PodRecord,
-    Precondition,
-    Put,
-    Record,
-    ResourceKind,
-    StagedBlob,
-    StoredBody,
-    Version,
-    Write,
-)
 from podstead.storage.state import folded
 
 MAX_RENAMED: Final = 50_000
@@ -78,17 +46,17 @@ class Renaming(msgspec.Struct, frozen=True):
     """A pod that has been renamed. ``rewritten`` is the number of documents in which names were
     rewritten, and the ``unreadable`` ones kept theirs."""
 
-    before: PodRecord
-    after: PodRecord
+    before: storage_records.PodRecord
+    after: storage_records.PodRecord
     resources: int
     rewritten: int
-    unreadable: tuple[ResourcePath, ...]
+    unreadable: tuple[identifiers.ResourcePath, ...]
 
 
 class _New(msgspec.Struct, frozen=True):
     """The content of a resource under its new name; ``body`` is ``None`` for the same bytes."""
 
-    body: Body | None
+    body: storage_records.Body | None
     dataset: Dataset
     readable: bool = True
 
@@ -101,10 +69,13 @@ class PodRenamer:
 
     async def rename(
         self,
-        pod: PodRecord,
+        pod: storage_records.PodRecord,
         name: str,
         *,
-        joined: Callable[[PodRecord], tuple[Sequence[Record], Sequence[Precondition]]],
+        joined: Callable[
+            [storage_records.PodRecord],
+            tuple[Sequence[storage_records.Record], Sequence[storage_records.Precondition]],
+        ],
         progress: Progress = lambda _, __: None,
     ) -> Renaming:
         """Rename a pod. ``name`` is a valid one; ``joined`` adds records for the new pod to the
@@ -115,7 +86,7 @@ class PodRenamer:
         """
         if folded(name) == folded(pod.name):
             raise Conflict(ResourceCodes.SAME_NAME)
-        known: dict[tuple[ResourcePath, Version], _New] = {}
+        known: dict[tuple[identifiers.ResourcePath, storage_records.Version], _New] = {}
         try:
             for _ in range(_ATTEMPTS):
                 renamed = await self._attempt(pod, name, known, joined, progress)
@@ -126,17 +97,24 @@ class PodRenamer:
                     raise NotFound(StorageCodes.NO_SUCH_POD, name=pod.name)
                 pod = current
         finally:
-            staged = [each.body for each in known.values() if isinstance(each.body, StagedBlob)]
+            staged = [
+                each.body
+                for each in known.values()
+                if isinstance(each.body, storage_records.StagedBlob)
+            ]
             # Has no effect on what was committed.
             await self.context.store.discard_all(staged)
         raise Conflict(ResourceCodes.POD_KEEPS_CHANGING)
 
     async def _attempt(
         self,
-        pod: PodRecord,
+        pod: storage_records.PodRecord,
         name: str,
-        known: dict[tuple[ResourcePath, Version], _New],
-        joined: Callable[[PodRecord], tuple[Sequence[Record], Sequence[Precondition]]],
+        known: dict[tuple[identifiers.ResourcePath, storage_records.Version], _New],
+        joined: Callable[
+            [storage_records.PodRecord],
+            tuple[Sequence[storage_records.Record], Sequence[storage_records.Precondition]],
+        ],
         progress: Progress,
     ) -> Renaming | None:
         """``None`` if something changed meanwhile."""
@@ -159,16 +137,16 @@ class PodRenamer:
         further_records, further_preconditions = joined(after)
         tokens = await self.context.store.list_tokens(pod=pod.name)
         now_ms = self.context.records.now_ms()
-        write = Write(
+        write = storage_records.Write(
             version=self.context.records.new_version(),
             at_ms=now_ms,
             preconditions=tuple(dict.fromkeys([*preconditions, *more[1], *further_preconditions])),
             puts=tuple(puts),
             deletes=tuple(each.path for each in reversed(resources)),
             records=(
-                DropPod(pod.name),
+                storage_records.DropPod(pod.name),
                 after,
-                MoveRows(pod.root, after.root),
+                storage_records.MoveRows(pod.root, after.root),
                 put_tombstone(pod.name, new_name=name),
                 *revocations(tokens, now_s=self.context.records.now_s()),
                 *records,
@@ -176,15 +154,21 @@ class PodRenamer:
                 *further_records,
             ),
             changes=(
-                *(Change(put.path, ChangeType.CREATE) for put in puts),
-                *(Change(each.path, ChangeType.DELETE) for each in reversed(resources)),
+                *(
+                    storage_records.Change(put.path, storage_records.ChangeType.CREATE)
+                    for put in puts
+                ),
+                *(
+                    storage_records.Change(each.path, storage_records.ChangeType.DELETE)
+                    for each in reversed(resources)
+                ),
             ),
             default_quota_bytes=self.context.quota_bytes(),
         )
         ended = await self.context.store.commit(write)
-        if isinstance(ended, OverQuota):
+        if isinstance(ended, storage_records.OverQuota):
             raise quota_exceeded(ended)
-        if not isinstance(ended, Committed):
+        if not isinstance(ended, storage_records.Committed):
             return None
         current = {
             key: known[key] for each in resources if (key := (each.path, each.version)) in known
@@ -197,8 +181,8 @@ class PodRenamer:
             unreadable=tuple(path for (path, _), each in current.items() if not each.readable),
         )
 
-    def _renamed_pod(self, pod: PodRecord, name: str) -> PodRecord:
-        root = ResourcePath(f"/{name}/")
+    def _renamed_pod(self, pod: storage_records.PodRecord, name: str) -> storage_records.PodRecord:
+        root = identifiers.ResourcePath(f"/{name}/")
         old_url, new_url = (
             self.context.documents.url_of(pod.root),
             self.context.documents.url_of(root),
@@ -207,38 +191,40 @@ class PodRenamer:
         owner = new_url + pod.owner[len(old_url) :] if own else pod.owner
         return msgspec.structs.replace(pod, name=name, root=root, owner=owner)
 
-    def _mapping(self, pod: PodRecord, after: PodRecord) -> NameMapping:
+    def _mapping(
+        self, pod: storage_records.PodRecord, after: storage_records.PodRecord
+    ) -> NameMapping:
         urls = self.context.documents.url_of(pod.root), self.context.documents.url_of(after.root)
         return NameMapping(beginnings=(urls,))
 
     async def _names_free(
-        self, pod: PodRecord, name: str
-    ) -> tuple[list[Precondition], list[Record]]:
+        self, pod: storage_records.PodRecord, name: str
+    ) -> tuple[list[storage_records.Precondition], list[storage_records.Record]]:
         """Raises Conflict."""
         store, now_ms = self.context.store, self.context.records.now_ms()
         if await store.read_pod(name) is not None:
             raise Conflict(ResourceCodes.POD_NAME_IN_USE)
-        root = ResourcePath(f"/{name}/")
-        preconditions: list[Precondition] = [
-            NoPod(name),
-            Absent(root),
-            Absent(slash_variant(root)),
+        root = identifiers.ResourcePath(f"/{name}/")
+        preconditions: list[storage_records.Precondition] = [
+            storage_records.NoPod(name),
+            storage_records.Absent(root),
+            storage_records.Absent(identifiers.slash_variant(root)),
             UNFINISHED_IMPORTS.absent(pod.root),
         ]
         former = await store.read_entry(pod_tombstone(name), now_ms=now_ms)
-        records: list[Record] = []
+        records: list[storage_records.Record] = []
         if former is None:
-            preconditions.append(NoEntry(pod_tombstone(name)))
+            preconditions.append(storage_records.NoEntry(pod_tombstone(name)))
         elif new_name_of(former) == pod.name:  # the pod had this name itself
-            preconditions.append(EntryAt(former.entry, former.version))
-            records.append(DropEntry(former.entry))
+            preconditions.append(storage_records.EntryAt(former.entry, former.version))
+            records.append(storage_records.DropEntry(former.entry))
         else:
             raise Conflict(ResourceCodes.NAME_OF_FORMER_POD, name=name, command_name=name)
         if await self.context.records.read(UNFINISHED_IMPORTS, pod.root) is not None:
             raise Conflict(ResourceCodes.IMPORT_UNFINISHED)
         return preconditions, records
 
-    async def _resources(self, pod: PodRecord) -> list[Metadata]:
+    async def _resources(self, pod: storage_records.PodRecord) -> list[storage_records.Metadata]:
         """Raises Conflict if there are too many for one write."""
         found = await self.context.store.read_tree(pod.root, limit=MAX_RENAMED + 1)
         if len(found) > MAX_RENAMED:
@@ -247,11 +233,11 @@ class PodRenamer:
 
     async def _read(
         self,
-        each: Metadata,
-        pod: PodRecord,
-        after: PodRecord,
+        each: storage_records.Metadata,
+        pod: storage_records.PodRecord,
+        after: storage_records.PodRecord,
         names: NameMapping,
-        known: dict[tuple[ResourcePath, Version], _New],
+        known: dict[tuple[identifiers.ResourcePath, storage_records.Version], _New],
     ) -> None:
         """Read what must be rewritten. Raises Superseded."""
         key = each.path, each.version
@@ -269,26 +255,30 @@ class PodRenamer:
                 path=path,
             )
         except BadRequest:  # such as a JSON-LD context that is not available
-            stored = InlineBody(content) if each.kind is ResourceKind.ACL else None
+            stored = (
+                storage_records.InlineBody(content)
+                if each.kind is storage_records.ResourceKind.ACL
+                else None
+            )
             known[key] = _New(stored, EMPTY_DATASET, readable=False)
             return
-        body: Body | None = None
-        if renamed.content is not content or each.kind is ResourceKind.ACL:
+        body: storage_records.Body | None = None
+        if renamed.content is not content or each.kind is storage_records.ResourceKind.ACL:
             body = await self.context.store.stage_body(renamed.content)
         dataset = renamed.dataset if has_hook(self.context.write_hooks, path) else EMPTY_DATASET
         known[key] = _New(body, dataset)
 
     async def _hooked(
         self,
-        pod: PodRecord,
-        after: PodRecord,
-        resources: Sequence[Metadata],
-        known: Mapping[tuple[ResourcePath, Version], _New],
-    ) -> tuple[list[Record], list[Precondition]]:
+        pod: storage_records.PodRecord,
+        after: storage_records.PodRecord,
+        resources: Sequence[storage_records.Metadata],
+        known: Mapping[tuple[identifiers.ResourcePath, storage_records.Version], _New],
+    ) -> tuple[list[storage_records.Record], list[storage_records.Precondition]]:
         """What hooks add: for deletions at the old paths and puts at the new ones, and for the
         renaming as a whole."""
-        records: list[Record] = []
-        preconditions: list[Precondition] = []
+        records: list[storage_records.Record] = []
+        preconditions: list[storage_records.Precondition] = []
         for each in resources:
             new = known.get((each.path, each.version))
             written = {
@@ -306,17 +296,23 @@ class PodRenamer:
         return records, preconditions
 
 
-def _new_path(path: ResourcePath, pod: PodRecord, after: PodRecord) -> ResourcePath:
-    return ResourcePath(after.root + path[len(pod.root) :])
+def _new_path(
+    path: identifiers.ResourcePath, pod: storage_records.PodRecord, after: storage_records.PodRecord
+) -> identifiers.ResourcePath:
+    return identifiers.ResourcePath(after.root + path[len(pod.root) :])
 
 
-def _put(each: Metadata, path: ResourcePath, new: _New | None) -> Put:
-    body: Body = StoredBody(each.path, each.version, each.size_bytes)
+def _put(
+    each: storage_records.Metadata, path: identifiers.ResourcePath, new: _New | None
+) -> storage_records.Put:
+    body: storage_records.Body = storage_records.StoredBody(
+        each.path, each.version, each.size_bytes
+    )
     if new is not None and new.body is not None:
         body = new.body
-    elif each.kind is ResourceKind.ACL:  # without content
-        body = InlineBody(b"")
-    return Put(
+    elif each.kind is storage_records.ResourceKind.ACL:  # without content
+        body = storage_records.InlineBody(b"")
+    return storage_records.Put(
         path,
         each.kind,
         each.content_type,
@@ -327,17 +323,19 @@ def _put(each: Metadata, path: ResourcePath, new: _New | None) -> Put:
     )
 
 
-def _preconditions(resources: Sequence[Metadata]) -> list[Precondition]:
+def _preconditions(
+    resources: Sequence[storage_records.Metadata],
+) -> list[storage_records.Precondition]:
     """The preconditions that everything is as it was read, and nothing has been added."""
-    found: list[Precondition] = []
+    found: list[storage_records.Precondition] = []
     there = {each.path for each in resources}
     for each in resources:
-        found.append(AtVersion(each.path, each.version))
+        found.append(storage_records.AtVersion(each.path, each.version))
         if each.members_version is not None:
-            found.append(MembersAt(each.path, each.members_version))
-        if each.kind is ResourceKind.DOCUMENT or each.kind.is_container:
-            auxiliaries = acl_of(each.path), description_of(each.path)
-            found += [Absent(path) for path in auxiliaries if path not in there]
+            found.append(storage_records.MembersAt(each.path, each.members_version))
+        if each.kind is storage_records.ResourceKind.DOCUMENT or each.kind.is_container:
+            auxiliaries = identifiers.acl_of(each.path), identifiers.description_of(each.path)
+            found += [storage_records.Absent(path) for path in auxiliaries if path not in there]
     return found
 
 
@@ -360,7 +358,7 @@ class MovedDocuments(msgspec.Struct):
     access_rules: int = 0
     profiles: int = 0
     documents: int = 0
-    unreadable: list[ResourcePath] = msgspec.field(default_factory=list)
+    unreadable: list[identifiers.ResourcePath] = msgspec.field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +380,7 @@ class BaseMove:
     ) -> MovedDocuments:
         """Rewrite everything. Nobody else may write meanwhile."""
         moved = MovedDocuments()
-        pages = tree_pages(self.context.store, ROOT, page_resources=_RESOURCES_AT_ONCE)
+        pages = tree_pages(self.context.store, identifiers.ROOT, page_resources=_RESOURCES_AT_ONCE)
         async for page in pages:
             await self._rewrite_page(page, moved, every_document=every_document, dry_run=dry_run)
             moved.read += len(page)
@@ -391,45 +389,50 @@ class BaseMove:
 
     async def _rewrite_page(
         self,
-        page: Sequence[Metadata],
+        page: Sequence[storage_records.Metadata],
         moved: MovedDocuments,
         *,
         every_document: bool,
         dry_run: bool,
     ) -> None:
-        puts: list[Put] = []
-        records: list[Record] = []
-        preconditions: list[Precondition] = []
+        puts: list[storage_records.Put] = []
+        records: list[storage_records.Record] = []
+        preconditions: list[storage_records.Precondition] = []
         for each in page:
-            decisive = each.kind in (ResourceKind.ACL, ResourceKind.STORAGE)
+            decisive = each.kind in (
+                storage_records.ResourceKind.ACL,
+                storage_records.ResourceKind.STORAGE,
+            )
             if not (decisive or every_document) or not is_rdf(each.content_type):
                 continue
             put = await self._rewritten(each, moved, records, preconditions, dry_run=dry_run)
             if put is not None:
                 puts.append(put)
-                preconditions.append(AtVersion(each.path, each.version))
+                preconditions.append(storage_records.AtVersion(each.path, each.version))
         if dry_run or not (puts or records):
             return
-        write = Write(
+        write = storage_records.Write(
             version=self.context.records.new_version(),
             at_ms=self.context.records.now_ms(),
             preconditions=tuple(dict.fromkeys(preconditions)),
             puts=tuple(puts),
             records=tuple(records),
-            changes=tuple(Change(put.path, ChangeType.UPDATE) for put in puts),
+            changes=tuple(
+                storage_records.Change(put.path, storage_records.ChangeType.UPDATE) for put in puts
+            ),
         )
-        if not isinstance(await self.context.store.commit(write), Committed):
+        if not isinstance(await self.context.store.commit(write), storage_records.Committed):
             raise Overloaded("Something else is writing to the data root; stop it and run it again")
 
     async def _rewritten(
         self,
-        each: Metadata,
+        each: storage_records.Metadata,
         moved: MovedDocuments,
-        records: list[Record],
-        preconditions: list[Precondition],
+        records: list[storage_records.Record],
+        preconditions: list[storage_records.Precondition],
         *,
         dry_run: bool,
-    ) -> Put | None:
+    ) -> storage_records.Put | None:
         """The put of a document whose names change; adds the records that follow from it."""
         try:
             content = await self.context.documents.read_bytes(each)
@@ -453,16 +456,16 @@ class BaseMove:
             preconditions += derived.preconditions
         if renamed.content is content:
             return None
-        if each.kind is ResourceKind.ACL:
+        if each.kind is storage_records.ResourceKind.ACL:
             moved.access_rules += 1
-        elif each.kind is ResourceKind.STORAGE:
+        elif each.kind is storage_records.ResourceKind.STORAGE:
             moved.profiles += 1
         else:
             moved.documents += 1
         if dry_run:
             return None
         body = await self.context.store.stage_body(renamed.content)
-        return Put(
+        return storage_records.Put(
             each.path, each.kind, each.content_type, body, creates=False,
             created_ms=each.created_ms, modified_ms=each.modified_ms,
         )  # fmt: skip

@@ -24,17 +24,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from podstead.core import vocab
+from podstead.core import identifiers, vocab
 from podstead.core.errors import BadRequest
-from podstead.core.identifiers import (
-    ResourcePath,
-    acl_of,
-    canonical_url,
-    description_of,
-    is_container,
-    parent_container,
-    segment_name,
-)
 from podstead.core.media_types import essence
 from podstead.core.value import Value
 from podstead.rdf.codecs import Document
@@ -86,7 +77,7 @@ async def renamed_document(
     names: NameMapping,
     *,
     from_url: str,
-    path: ResourcePath,
+    path: identifiers.ResourcePath,
     adjust: Callable[[Dataset], Dataset] | None = None,
 ) -> Renamed:
     """A document that was at ``from_url`` as it must be stored at the path.
@@ -144,9 +135,9 @@ class Relocation(Value):
     original remains.
     """
 
-    source: ResourcePath
-    destination: ResourcePath
-    moved_tree: tuple[ResourcePath, ResourcePath] | None = None
+    source: identifiers.ResourcePath
+    destination: identifiers.ResourcePath
+    moved_tree: tuple[identifiers.ResourcePath, identifiers.ResourcePath] | None = None
 
 
 async def relocated_rules(
@@ -157,15 +148,15 @@ async def relocated_rules(
     Groups whose documents move along are named by their new URLs. An ACL that cannot be parsed
     grants nothing at either place. Raises UnknownContext.
     """
-    acls = acl_of(relocation.source), acl_of(relocation.destination)
+    acls = identifiers.acl_of(relocation.source), identifiers.acl_of(relocation.destination)
     own = {documents.url_of(acls[0]): documents.url_of(acls[1])}
-    subject = canonical_url(documents.url_of(relocation.source))
+    subject = identifiers.canonical_url(documents.url_of(relocation.source))
     new_subject = documents.url_of(relocation.destination)
     moved = relocation.moved_tree
     tree = None if moved is None else (documents.url_of(moved[0]), documents.url_of(moved[1]))
 
     def new_object(predicate: str, iri: str) -> str:
-        if predicate in _OF_SUBJECT and canonical_url(iri) == subject:
+        if predicate in _OF_SUBJECT and identifiers.canonical_url(iri) == subject:
             return new_subject
         if predicate in _GROUPS and tree is not None:
             return _below(iri, *tree)
@@ -193,12 +184,19 @@ async def relocated_description(
     That of a container is the container's own body.
     """
     source, destination = relocation.source, relocation.destination
-    at = destination if is_container(destination) else description_of(destination)
+    at = (
+        destination
+        if identifiers.is_container(destination)
+        else identifiers.description_of(destination)
+    )
     # A relative name of the resource now seems to name its sibling.
-    sibling = ResourcePath((parent_container(destination) or destination) + segment_name(source))
+    sibling = identifiers.ResourcePath(
+        (identifiers.parent_container(destination) or destination)
+        + identifiers.segment_name(source)
+    )
     renamed = {}
     for old in (source, sibling):
-        for of in (ResourcePath, description_of):
+        for of in (identifiers.ResourcePath, identifiers.description_of):
             renamed[documents.url_of(of(old))] = documents.url_of(of(destination))
     try:
         there = await documents.parse(content, content_type, path=at)
@@ -220,7 +218,7 @@ async def _written(
     prefixes: Mapping[str, str],
     content_type: str,
     *,
-    path: ResourcePath,
+    path: identifiers.ResourcePath,
 ) -> bytes:
     # Without the style of the original, which could contain the old URLs.
     document = Document(wanted, prefixes)
@@ -258,7 +256,14 @@ def _below(iri: str, root: str, new_root: str) -> str:
     document, separator, fragment = iri.partition("#")
     inside = (
         document.startswith(root)
-        if is_container(ResourcePath(root))
-        else (document in (root, acl_of(ResourcePath(root)), description_of(ResourcePath(root))))
+        if identifiers.is_container(identifiers.ResourcePath(root))
+        else (
+            document
+            in (
+                root,
+                identifiers.acl_of(identifiers.ResourcePath(root)),
+                identifiers.description_of(identifiers.ResourcePath(root)),
+            )
+        )
     )
     return f"{new_root}{document[len(root) :]}{separator}{fragment}" if inside else iri

@@ -18,19 +18,8 @@ from podstead.core.identity import Identity
 from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
 from podstead.resources import committer
+from podstead.resources import content as resources_content
 from podstead.resources.codes import ResourceCodes
-from podstead.resources.content import (
-    BodyReceiver,
-    ContentValidator,
-    NameProposal,
-    Patches,
-    check_content_type,
-    check_patch_type,
-    check_type_links,
-    is_empty_container,
-    patch_content,
-    requests_container,
-)
 from podstead.resources.context import ResourceContext
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.identity_changes import IdentityChanges
@@ -72,10 +61,12 @@ class ResourceService:
         self._reader = ResourceReader(
             context, cache_bytes=rendering_cache_bytes, named_owners=named_owners
         )
-        self._receiver = BodyReceiver(context, max_body_bytes=max_body_bytes)
+        self._receiver = resources_content.BodyReceiver(context, max_body_bytes=max_body_bytes)
         self._identity_changes = IdentityChanges(context)
-        self._content_validator = ContentValidator(context, self._identity_changes)
-        self._patches = Patches(context.documents, self._content_validator)
+        self._content_validator = resources_content.ContentValidator(
+            context, self._identity_changes
+        )
+        self._patches = resources_content.Patches(context.documents, self._content_validator)
         self._committer = committer.Committer(
             context.store,
             quota_bytes=context.quota_bytes,
@@ -229,9 +220,9 @@ class ResourceService:
         self, request: ResourceRequest, *, extra_bytes: int = 0
     ) -> tuple[TargetState, Operation]:
         operation = request.operation
-        check_content_type(operation)
+        resources_content.check_content_type(operation)
         admitted = await self._admit_put(request)
-        check_type_links(operation)
+        resources_content.check_type_links(operation)
         extra_bytes += admitted.extra_charge_bytes()
         bounded = await self._within_capacity(
             operation, admitted.stored_path, extra_bytes=extra_bytes
@@ -249,7 +240,7 @@ class ResourceService:
         # different states must not share one.
         async def plan(state: TargetState) -> Plan:
             existing = state.existing
-            if existing is not None and is_empty_container(operation, received):
+            if existing is not None and resources_content.is_empty_container(operation, received):
                 return plan_unchanged(existing, self._context.new_version())
             new_version = self._context.new_version()
             content = await self._content_validator.validate(
@@ -289,10 +280,10 @@ class ResourceService:
 
     async def _post(self, request: ResourceRequest) -> Outcome:
         operation = request.operation
-        check_content_type(operation)
+        resources_content.check_content_type(operation)
         admitted = await self._admit_post(request)
-        wants_container = requests_container(operation)
-        proposal = NameProposal(
+        wants_container = resources_content.requests_container(operation)
+        proposal = resources_content.NameProposal(
             operation,
             wants_container=wants_container,
             randomness=self._context.records.randomness,
@@ -342,7 +333,7 @@ class ResourceService:
         self._check_conditions(request, state)
         return state
 
-    async def _free_member(self, proposal: NameProposal) -> TargetState:
+    async def _free_member(self, proposal: resources_content.NameProposal) -> TargetState:
         """A member URL that is free with and without a slash (C-4, C-5). Raises TargetTooLong."""
         while True:
             path = proposal.path()
@@ -353,7 +344,7 @@ class ResourceService:
             proposal.propose_another()
 
     async def _patch(self, request: ResourceRequest) -> Outcome:
-        check_patch_type(request.operation)
+        resources_content.check_patch_type(request.operation)
         admitted = await self._read_state(request, request.operation.target)
         # The modes that a patch needs depend on its content. Agents that lack what every patch
         # needs are refused before it is received.
@@ -382,7 +373,7 @@ class ResourceService:
     async def _admit_patch(
         self, request: ResourceRequest, state: TargetState, patch: Patch
     ) -> None:
-        await self._authorize_patch(request, state, patch_content(patch))
+        await self._authorize_patch(request, state, resources_content.patch_content(patch))
         self._check_length_of_target(state)
         self._check_conditions(request, state)
 

@@ -7,19 +7,8 @@ the slash variants of all of these.
 
 from __future__ import annotations
 
+from podstead.core import identifiers
 from podstead.core.errors import Conflict, StorageError, TargetTooLong
-from podstead.core.identifiers import (
-    MAX_SUFFIX_BYTES,
-    MAX_TARGET_BYTES,
-    Auxiliary,
-    ResourcePath,
-    ancestors,
-    auxiliary_kind,
-    is_container,
-    slash_variant,
-    storage_root,
-    subject_of,
-)
 from podstead.resources.codes import ResourceCodes
 from podstead.storage.protocol import Snapshot
 from podstead.storage.quota import fixed_charge
@@ -37,18 +26,21 @@ class TargetState:
 
     __slots__ = ("_above", "auxiliary", "existing", "snapshot", "stored_path", "subject", "target")
 
-    def __init__(self, target: ResourcePath, snapshot: Snapshot) -> None:
+    def __init__(self, target: identifiers.ResourcePath, snapshot: Snapshot) -> None:
         """Raises StorageError if the snapshot does not hold the target."""
         self.target = target
         self.snapshot = snapshot
-        self.auxiliary = auxiliary_kind(target)
-        self.subject = target if self.auxiliary is None else subject_of(target)
-        of_container = self.auxiliary is Auxiliary.DESCRIPTION and is_container(self.subject)
+        self.auxiliary = identifiers.auxiliary_kind(target)
+        self.subject = target if self.auxiliary is None else identifiers.subject_of(target)
+        of_container = (
+            self.auxiliary is identifiers.Auxiliary.DESCRIPTION
+            and identifiers.is_container(self.subject)
+        )
         self.stored_path = self.subject if of_container else target
         self.existing = self.metadata(self.stored_path)
-        self._above: tuple[tuple[ResourcePath, ...], Metadata | None] | None = None
+        self._above: tuple[tuple[identifiers.ResourcePath, ...], Metadata | None] | None = None
 
-    def metadata(self, path: ResourcePath) -> Metadata | None:
+    def metadata(self, path: identifiers.ResourcePath) -> Metadata | None:
         """The metadata at a path of the snapshot; ``None`` if nothing is stored there.
 
         Raises StorageError for a path that was not read, because that does not mean absence.
@@ -65,33 +57,33 @@ class TargetState:
         """What is stored at the target's slash variant; auxiliary resources have none (P-47)."""
         if self.auxiliary is not None:
             return None
-        return self.metadata(slash_variant(self.target))
+        return self.metadata(identifiers.slash_variant(self.target))
 
     @property
     def is_storage_root(self) -> bool:
-        return storage_root(self.stored_path) == self.stored_path
+        return identifiers.storage_root(self.stored_path) == self.stored_path
 
     @property
     def is_possible_description(self) -> bool:
         """Whether the target is the description of a resource that exists and can have one."""
         return (
-            self.auxiliary is Auxiliary.DESCRIPTION
-            and auxiliary_kind(self.subject) is None
+            self.auxiliary is identifiers.Auxiliary.DESCRIPTION
+            and identifiers.auxiliary_kind(self.subject) is None
             and self.metadata(self.subject) is not None
         )
 
-    def missing_containers(self) -> tuple[ResourcePath, ...]:
+    def missing_containers(self) -> tuple[identifiers.ResourcePath, ...]:
         """The containers that creating the target would create, outermost first (C-2)."""
         return self._surroundings()[0]
 
-    def _surroundings(self) -> tuple[tuple[ResourcePath, ...], Metadata | None]:
+    def _surroundings(self) -> tuple[tuple[identifiers.ResourcePath, ...], Metadata | None]:
         """The missing containers above the target, and the nearest existing one, if any."""
         if self._above is None:
-            missing: list[ResourcePath] = []
+            missing: list[identifiers.ResourcePath] = []
             nearest = None
-            for container in ancestors(self.subject):
+            for container in identifiers.ancestors(self.subject):
                 nearest = self.metadata(container)
-                if nearest is not None or storage_root(container) is None:
+                if nearest is not None or identifiers.storage_root(container) is None:
                     break
                 missing.append(container)
             self._above = tuple(reversed(missing)), nearest
@@ -103,7 +95,7 @@ class TargetState:
         That includes a URL whose slash variant is reserved for an auxiliary resource (P-52).
         """
         if self.auxiliary is not None:
-            if auxiliary_kind(self.subject) is not None:
+            if identifiers.auxiliary_kind(self.subject) is not None:
                 raise Conflict(ResourceCodes.AUXILIARY_OF_AUXILIARY)
             if self.metadata(self.subject) is None:
                 raise Conflict(ResourceCodes.SUBJECT_MISSING)
@@ -112,10 +104,13 @@ class TargetState:
             raise Conflict(ResourceCodes.SLASH_VARIANT_EXISTS)
         missing = self.missing_containers()
         for container in missing:
-            if self.metadata(slash_variant(container)) is not None:
+            if self.metadata(identifiers.slash_variant(container)) is not None:
                 raise Conflict(ResourceCodes.INSIDE_DOCUMENT)
         for created in (self.target, *missing):
-            if is_container(created) and auxiliary_kind(slash_variant(created)) is not None:
+            if (
+                identifiers.is_container(created)
+                and identifiers.auxiliary_kind(identifiers.slash_variant(created)) is not None
+            ):
                 raise Conflict(ResourceCodes.CONTAINER_NAMED_AS_AUXILIARY)
 
     def extra_charge_bytes(self) -> int:
@@ -130,21 +125,21 @@ class TargetState:
         """The preconditions of creating the target: the path is free, and its container exists."""
         preconditions: list[Precondition] = [
             Absent(self.target),
-            Absent(slash_variant(self.target)),
+            Absent(identifiers.slash_variant(self.target)),
         ]
         missing, nearest = self._surroundings()
         for container in missing:
-            preconditions += [Absent(container), Absent(slash_variant(container))]
+            preconditions += [Absent(container), Absent(identifiers.slash_variant(container))]
         if nearest is not None:
             preconditions.append(Present(nearest.path))
         return tuple(preconditions)
 
 
-def check_new_path_length(path: ResourcePath) -> None:
+def check_new_path_length(path: identifiers.ResourcePath) -> None:
     """Refuse to create a resource whose ACL or description could not be requested afterwards.
 
     Raises TargetTooLong.
     """
-    max_bytes = MAX_TARGET_BYTES - MAX_SUFFIX_BYTES
+    max_bytes = identifiers.MAX_TARGET_BYTES - identifiers.MAX_SUFFIX_BYTES
     if len(path) > max_bytes:
         raise TargetTooLong(ResourceCodes.PATH_TOO_LONG, number=max_bytes)

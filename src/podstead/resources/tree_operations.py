@@ -48,27 +48,10 @@ from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.renaming import Relocation, relocated_description, relocated_rules
 from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
+from podstead.storage import records as storage_records
 from podstead.storage.blobs.body_store import BodyMissing
 from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import Snapshot
-from podstead.storage.records import (
-    Absent,
-    AtVersion,
-    Body,
-    Change,
-    ChangeType,
-    MembersAt,
-    Metadata,
-    Precondition,
-    Put,
-    QuotaLevel,
-    Record,
-    ResourceKind,
-    StagedBlob,
-    StoredBody,
-    Version,
-    Write,
-)
 from podstead.wac import modes
 from podstead.wac.codes import WacCodes
 from podstead.wac.effective import MAX_DEPTH, paths_to_read
@@ -103,14 +86,14 @@ class TreeContents(msgspec.Struct):
     with_rules: int = 0
     complete: bool = True
 
-    def add(self, metadata: Metadata) -> None:
+    def add(self, metadata: storage_records.Metadata) -> None:
         """Count a resource."""
         self.size_bytes += metadata.size_bytes
         if metadata.kind.is_container:
             self.containers += 1
-        elif metadata.kind is ResourceKind.DOCUMENT:
+        elif metadata.kind is storage_records.ResourceKind.DOCUMENT:
             self.documents += 1
-        elif metadata.kind is ResourceKind.ACL:
+        elif metadata.kind is storage_records.ResourceKind.ACL:
             self.with_rules += 1
 
 
@@ -146,7 +129,7 @@ class Trees:
     async def _transfer(self, request: ResourceRequest, transfer: TreeTransfer) -> Outcome:
         """Raises _IsContainer if there is a container at the slash variant of the source only."""
         destination = transfer.destination
-        read: Sequence[Metadata] = ()
+        read: Sequence[storage_records.Metadata] = ()
 
         async def attempt() -> PlannedTree:
             nonlocal read
@@ -170,7 +153,7 @@ class Trees:
             transfer.source
         ) != identifiers.storage_root(destination):
             for each in read:
-                if each.kind is not ResourceKind.ACL:
+                if each.kind is not storage_records.ResourceKind.ACL:
                     self._context.note_read(request.agent, each.path)
         result = Result.CREATED if write.puts[0].creates else Result.CHANGED
         return Outcome(result, location=destination, nearly_full=nearly_full)
@@ -191,7 +174,7 @@ class Trees:
         return Outcome(Result.DELETED)
 
     async def create(
-        self, request: ResourceRequest, puts: Sequence[Put], read: ReadContent
+        self, request: ResourceRequest, puts: Sequence[storage_records.Put], read: ReadContent
     ) -> Outcome:
         """Create the target of the request with everything below it, and missing containers above.
 
@@ -248,7 +231,7 @@ class Trees:
 
     async def _commit(
         self, request: ResourceRequest, attempt: Callable[[], Awaitable[PlannedTree]]
-    ) -> tuple[Write, QuotaLevel | None]:
+    ) -> tuple[storage_records.Write, storage_records.QuotaLevel | None]:
         """Plan and commit until the preconditions hold; the committed write, and how much of its
         quota the storage then uses if that is nearly all."""
         for _ in range(MAX_ATTEMPTS):
@@ -276,7 +259,7 @@ class Trees:
 
     async def _admit_transfer(
         self, request: ResourceRequest, transfer: TreeTransfer, state: TreeState
-    ) -> tuple[list[Precondition], list[Record]]:
+    ) -> tuple[list[storage_records.Precondition], list[storage_records.Record]]:
         """Authorize a transfer and check everything that does not need content.
 
         Returns the preconditions of the decisions, and the records of hooks.
@@ -289,7 +272,7 @@ class Trees:
         preconditions = await self._require(request, _requirements(transfer, state), state)
         _check_conditions(request, TargetState(source, state))
         _check_destination(request, transfer, state)
-        records: list[Record] = []
+        records: list[storage_records.Record] = []
         if transfer.moves:
             containers = [container.path for container in state.containers]
             for hook in self._context.container_hooks:
@@ -310,7 +293,7 @@ class Trees:
 
     async def _admit_deletion(
         self, request: ResourceRequest, tree: Tree, state: TreeState
-    ) -> list[Precondition]:
+    ) -> list[storage_records.Precondition]:
         await self._admit_root(request, modes.for_delete(tree.root, state), state)
         required = modes.for_tree_deletion(state.subjects)
         preconditions = await self._require(request, required, state)
@@ -340,8 +323,8 @@ class Trees:
 
     async def _require(
         self, request: ResourceRequest, required: Requirements, state: TreeState
-    ) -> list[Precondition]:
-        found: dict[Precondition, None] = {}
+    ) -> list[storage_records.Precondition]:
+        found: dict[storage_records.Precondition, None] = {}
         for start in range(0, len(required), _REQUIREMENTS_AT_ONCE):
             some = required[start : start + _REQUIREMENTS_AT_ONCE]
             found |= dict.fromkeys(
@@ -425,11 +408,13 @@ _RESOURCES_AT_ONCE: Final = 64
 class PlannedTree(msgspec.Struct, frozen=True):
     """The write of a tree operation, and the bodies that were staged for it."""
 
-    write: Write
-    staged: tuple[StagedBlob, ...] = ()
+    write: storage_records.Write
+    staged: tuple[storage_records.StagedBlob, ...] = ()
 
     def with_more(
-        self, preconditions: Sequence[Precondition], records: Sequence[Record] = ()
+        self,
+        preconditions: Sequence[storage_records.Precondition],
+        records: Sequence[storage_records.Record] = (),
     ) -> PlannedTree:
         """The same with further preconditions and records."""
         every = tuple(dict.fromkeys((*self.write.preconditions, *preconditions)))
@@ -441,22 +426,22 @@ class _NewContent(msgspec.Struct, frozen=True):
     """What is stored at a new path; ``read`` is the content if it had to be read."""
 
     content_type: str
-    body: Body
+    body: storage_records.Body
     read: bytes | None = None
 
 
-ReadContent = Callable[[Put], Awaitable[bytes]]
+ReadContent = Callable[[storage_records.Put], Awaitable[bytes]]
 """Reads the content of a resource that is to be created. Raises StorageError."""
 
 
 class _WriteBuilder(msgspec.Struct):
     """The parts of a write that is being planned."""
 
-    puts: list[Put] = msgspec.field(default_factory=list)
+    puts: list[storage_records.Put] = msgspec.field(default_factory=list)
     deletes: list[ResourcePath] = msgspec.field(default_factory=list)
-    records: list[Record] = msgspec.field(default_factory=list)
-    preconditions: list[Precondition] = msgspec.field(default_factory=list)
-    staged: list[StagedBlob] = msgspec.field(default_factory=list)
+    records: list[storage_records.Record] = msgspec.field(default_factory=list)
+    preconditions: list[storage_records.Precondition] = msgspec.field(default_factory=list)
+    staged: list[storage_records.StagedBlob] = msgspec.field(default_factory=list)
 
 
 class TreePlanner:
@@ -509,7 +494,7 @@ class TreePlanner:
     async def plan_creation(
         self,
         request: ResourceRequest,
-        puts: Sequence[Put],
+        puts: Sequence[storage_records.Put],
         read: ReadContent,
         state: TreeState,
         new_version: planning.NewVersion,
@@ -530,12 +515,12 @@ class TreePlanner:
             )
         return _planned(builder, new_version, request.agent)
 
-    async def _created_dataset(self, put: Put, read: ReadContent) -> Dataset:
+    async def _created_dataset(self, put: storage_records.Put, read: ReadContent) -> Dataset:
         if not is_rdf(put.content_type):
             return EMPTY_DATASET
         return await self._parsed(await read(put), put)
 
-    async def discard(self, staged: Sequence[StagedBlob]) -> None:
+    async def discard(self, staged: Sequence[storage_records.StagedBlob]) -> None:
         """Remove the staged bodies that were not committed."""
         if staged:
             await self._store.discard_all(staged)
@@ -546,12 +531,16 @@ class TreePlanner:
         request: ResourceRequest,
         transfer: TreeTransfer,
         state: TreeState,
-        version: Version,
+        version: storage_records.Version,
     ) -> None:
-        copies: Mapping[ResourcePath, StagedBlob] = {}
+        copies: Mapping[ResourcePath, storage_records.StagedBlob] = {}
         # Of what leaves a storage, a former state may remain there, with the large body.
         if not (transfer.moves and _stays_in_storage(transfer)):
-            large = [each for each in state.resources if each.kind is not ResourceKind.ACL]
+            large = [
+                each
+                for each in state.resources
+                if each.kind is not storage_records.ResourceKind.ACL
+            ]
             copies = await self._staged_copies(large)
             builder.staged += copies.values()
         left_behind = await self._rules_left_behind(request, transfer, state)
@@ -561,7 +550,7 @@ class TreePlanner:
             if each.path in left_behind:
                 continue
             content = await self._content(transfer, each, copies.get(each.path))
-            if isinstance(content.body, StagedBlob) and each.path not in copies:
+            if isinstance(content.body, storage_records.StagedBlob) and each.path not in copies:
                 builder.staged.append(content.body)
             put = _put(transfer, state, each, content)
             builder.puts.append(put)
@@ -581,8 +570,8 @@ class TreePlanner:
         await self._delete(builder, request, state, gone)
 
     async def _staged_copies(
-        self, resources: Sequence[Metadata]
-    ) -> Mapping[ResourcePath, StagedBlob]:
+        self, resources: Sequence[storage_records.Metadata]
+    ) -> Mapping[ResourcePath, storage_records.StagedBlob]:
         try:
             return await self._store.stage_copies(resources)
         except BodyMissing as error:
@@ -598,7 +587,7 @@ class TreePlanner:
         builder: _WriteBuilder,
         request: ResourceRequest,
         state: TreeState,
-        gone: Sequence[Metadata],
+        gone: Sequence[storage_records.Metadata],
     ) -> None:
         for index, each in enumerate(gone):
             if index % _RESOURCES_AT_ONCE == 0:
@@ -611,7 +600,9 @@ class TreePlanner:
         self, request: ResourceRequest, transfer: TreeTransfer, state: TreeState
     ) -> set[ResourcePath]:
         """The ACLs that are not copied, because the agent lacks Control on either side."""
-        rules = [each.path for each in state.resources if each.kind is ResourceKind.ACL]
+        rules = [
+            each.path for each in state.resources if each.kind is storage_records.ResourceKind.ACL
+        ]
         if transfer.moves or not rules:
             return set()
         # An ACL grants all modes or none, by Control on its subject.
@@ -625,28 +616,39 @@ class TreePlanner:
     # --- content --------------------------------------------------------------------------
 
     async def _content(
-        self, transfer: TreeTransfer, each: Metadata, copy: StagedBlob | None
+        self,
+        transfer: TreeTransfer,
+        each: storage_records.Metadata,
+        copy: storage_records.StagedBlob | None,
     ) -> _NewContent:
         """What is stored for a resource at its new path. Raises Superseded, Conflict."""
-        names_subject = each.kind is not ResourceKind.DOCUMENT and each.size_bytes > 0
+        names_subject = (
+            each.kind is not storage_records.ResourceKind.DOCUMENT and each.size_bytes > 0
+        )
         if names_subject and is_rdf(each.content_type):
             content = await self._documents.read_bytes(each)
             new = await self._relocated(transfer, each, content)
             if new is not None:
                 return _NewContent(essence(each.content_type), await self._stage(new), new)
-            if each.kind is ResourceKind.ACL:
+            if each.kind is storage_records.ResourceKind.ACL:
                 return _NewContent(each.content_type, await self._stage(content), content)
         if copy is not None:
             return _NewContent(each.content_type, copy)
-        return _NewContent(each.content_type, StoredBody(each.path, each.version, each.size_bytes))
+        return _NewContent(
+            each.content_type, storage_records.StoredBody(each.path, each.version, each.size_bytes)
+        )
 
     async def _relocated(
-        self, transfer: TreeTransfer, each: Metadata, content: bytes
+        self, transfer: TreeTransfer, each: storage_records.Metadata, content: bytes
     ) -> bytes | None:
         subject = each.path if each.kind.is_container else subject_of(each.path)
         moved_tree = (transfer.source, transfer.destination) if transfer.moves else None
         relocation = Relocation(subject, transfer.new_path(subject), moved_tree)
-        relocated = relocated_rules if each.kind is ResourceKind.ACL else relocated_description
+        relocated = (
+            relocated_rules
+            if each.kind is storage_records.ResourceKind.ACL
+            else relocated_description
+        )
         try:
             return await relocated(self._documents, content, each.content_type, relocation)
         except UnknownContext as unknown:
@@ -654,10 +656,12 @@ class TreePlanner:
                 ResourceCodes.RULES_UNREADABLE_BECAUSE, subject=subject, reason=str(unknown)
             ) from unknown
 
-    async def _stage(self, content: bytes) -> Body:
+    async def _stage(self, content: bytes) -> storage_records.Body:
         return await self._store.stage_body(_single(content))
 
-    async def _dataset(self, each: Metadata, put: Put, content: _NewContent) -> Dataset:
+    async def _dataset(
+        self, each: storage_records.Metadata, put: storage_records.Put, content: _NewContent
+    ) -> Dataset:
         """The triples of a resource at its new path. Raises Superseded."""
         if not is_rdf(put.content_type):
             return EMPTY_DATASET
@@ -666,7 +670,7 @@ class TreePlanner:
             read = await self._documents.read_bytes(each)
         return await self._parsed(read, put)
 
-    async def _parsed(self, content: bytes, put: Put) -> Dataset:
+    async def _parsed(self, content: bytes, put: storage_records.Put) -> Dataset:
         try:
             return (await self._documents.parse(content, put.content_type, path=put.path)).dataset
         except UnknownContext:
@@ -679,10 +683,10 @@ class TreePlanner:
         builder: _WriteBuilder,
         request: ResourceRequest,
         target: TargetState,
-        put: Put | None,
+        put: storage_records.Put | None,
         *,
         after: Callable[[], Awaitable[Dataset]],
-        version: Version | None,
+        version: storage_records.Version | None,
     ) -> None:
         """Check the effect of a change on identities, and add the records that depend on it.
 
@@ -706,11 +710,18 @@ def _planned(
 ) -> PlannedTree:
     agent = None if by is None else by.iri
     created = (
-        Change(put.path, ChangeType.CREATE if put.creates else ChangeType.UPDATE, agent)
+        storage_records.Change(
+            put.path,
+            storage_records.ChangeType.CREATE if put.creates else storage_records.ChangeType.UPDATE,
+            agent,
+        )
         for put in builder.puts
     )
-    deleted = (Change(path, ChangeType.DELETE, agent) for path in builder.deletes)
-    write = Write(
+    deleted = (
+        storage_records.Change(path, storage_records.ChangeType.DELETE, agent)
+        for path in builder.deletes
+    )
+    write = storage_records.Write(
         version=new_version.version,
         at_ms=new_version.at_ms,
         preconditions=tuple(builder.preconditions),
@@ -722,28 +733,37 @@ def _planned(
     return PlannedTree(write, tuple(builder.staged))
 
 
-def _tree_preconditions(tree: Tree, state: TreeState) -> list[Precondition]:
+def _tree_preconditions(tree: Tree, state: TreeState) -> list[storage_records.Precondition]:
     """The preconditions that the tree is as it was read. The ACLs that do not exist are
     preconditions of the decisions."""
-    found: list[Precondition] = []
+    found: list[storage_records.Precondition] = []
     for each in state.resources:
-        found.append(AtVersion(each.path, each.version))
+        found.append(storage_records.AtVersion(each.path, each.version))
         if each.members_version is not None and tree.with_members:
-            found.append(MembersAt(each.path, each.members_version))
-        if each.kind is ResourceKind.DOCUMENT and state[description_of(each.path)] is None:
-            found.append(Absent(description_of(each.path)))
+            found.append(storage_records.MembersAt(each.path, each.members_version))
+        if (
+            each.kind is storage_records.ResourceKind.DOCUMENT
+            and state[description_of(each.path)] is None
+        ):
+            found.append(storage_records.Absent(description_of(each.path)))
     return found
 
 
-def _destination_preconditions(transfer: TreeTransfer, state: TreeState) -> list[Precondition]:
+def _destination_preconditions(
+    transfer: TreeTransfer, state: TreeState
+) -> list[storage_records.Precondition]:
     """The preconditions that the destination is as it was read."""
     destination = TargetState(transfer.destination, state)
     if destination.existing is None:
         return list(destination.creation_preconditions())
-    found: list[Precondition] = []
+    found: list[storage_records.Precondition] = []
     for path in auxiliaries_and(transfer.destination):
         metadata = state[path]
-        found.append(Absent(path) if metadata is None else AtVersion(path, metadata.version))
+        found.append(
+            storage_records.Absent(path)
+            if metadata is None
+            else storage_records.AtVersion(path, metadata.version)
+        )
     return found
 
 
@@ -751,14 +771,22 @@ def _stays_in_storage(transfer: TreeTransfer) -> bool:
     return storage_root(transfer.source) == storage_root(transfer.destination)
 
 
-def _put(transfer: TreeTransfer, state: TreeState, each: Metadata, content: _NewContent) -> Put:
+def _put(
+    transfer: TreeTransfer, state: TreeState, each: storage_records.Metadata, content: _NewContent
+) -> storage_records.Put:
     path = transfer.new_path(each.path)
-    kind = ResourceKind.CONTAINER if each.kind is ResourceKind.STORAGE else each.kind
-    put = Put(path, kind, content.content_type, content.body, creates=state[path] is None)
+    kind = (
+        storage_records.ResourceKind.CONTAINER
+        if each.kind is storage_records.ResourceKind.STORAGE
+        else each.kind
+    )
+    put = storage_records.Put(
+        path, kind, content.content_type, content.body, creates=state[path] is None
+    )
     if not transfer.moves or not put.creates:
         return put
     # A container changes with the move, because its members have other URLs.
-    modified_ms = each.modified_ms if kind is ResourceKind.DOCUMENT else None
+    modified_ms = each.modified_ms if kind is storage_records.ResourceKind.DOCUMENT else None
     return replace(put, created_ms=each.created_ms, modified_ms=modified_ms)
 
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
-from podstead.core.identifiers import (
-    ResourcePath,
-    acl_of,
-    description_of,
-    is_container,
-    subject_of,
-)
+from podstead.core import identifiers
 from podstead.core.value import Value
 from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import Metadata, ResourceKind
@@ -23,12 +17,12 @@ class Tree(Value):
     Without members, a container alone.
     """
 
-    root: ResourcePath
+    root: identifiers.ResourcePath
     with_members: bool = True
 
-    def contains(self, path: ResourcePath) -> bool:
+    def contains(self, path: identifiers.ResourcePath) -> bool:
         """Whether the path is that of a resource in the tree, existing or not."""
-        if self.with_members and is_container(self.root):
+        if self.with_members and identifiers.is_container(self.root):
             return path.startswith(self.root)
         return path in auxiliaries_and(self.root)
 
@@ -37,25 +31,25 @@ class TreeTransfer(Value):
     """A copy or a move of a tree to a destination."""
 
     tree: Tree
-    destination: ResourcePath
+    destination: identifiers.ResourcePath
     moves: bool
 
     @property
-    def source(self) -> ResourcePath:
+    def source(self) -> identifiers.ResourcePath:
         """The root of the tree."""
         return self.tree.root
 
-    def new_path(self, path: ResourcePath) -> ResourcePath:
+    def new_path(self, path: identifiers.ResourcePath) -> identifiers.ResourcePath:
         """The new path of a resource of the tree; auxiliary resources move with their subjects."""
-        return ResourcePath(self.destination + path[len(self.source) :])
+        return identifiers.ResourcePath(self.destination + path[len(self.source) :])
 
 
-def auxiliaries_and(path: ResourcePath) -> tuple[ResourcePath, ...]:
+def auxiliaries_and(path: identifiers.ResourcePath) -> tuple[identifiers.ResourcePath, ...]:
     """A resource and its possible auxiliary resources."""
-    return path, acl_of(path), description_of(path)
+    return path, identifiers.acl_of(path), identifiers.description_of(path)
 
 
-class TreeState(Mapping[ResourcePath, Metadata | None]):
+class TreeState(Mapping[identifiers.ResourcePath, Metadata | None]):
     """The snapshot of a tree and of its surroundings.
 
     Every path in the tree is part of the snapshot, even if nothing is stored there. So is every
@@ -63,16 +57,16 @@ class TreeState(Mapping[ResourcePath, Metadata | None]):
     """
 
     def __init__(
-        self, tree: Tree, found: Snapshot, *, destination: ResourcePath | None = None
+        self, tree: Tree, found: Snapshot, *, destination: identifiers.ResourcePath | None = None
     ) -> None:
         self._found = found
-        whole = tree.with_members and is_container(tree.root)
+        whole = tree.with_members and identifiers.is_container(tree.root)
         below = (tree.root,) if destination is None else (tree.root, destination)
         self._complete_below = below if whole else ()
         taken = (each for each in found.values() if each is not None and tree.contains(each.path))
         self.resources = tuple(sorted(taken, key=lambda each: each.path))
 
-    def __getitem__(self, path: ResourcePath) -> Metadata | None:
+    def __getitem__(self, path: identifiers.ResourcePath) -> Metadata | None:
         try:
             return self._found[path]
         except KeyError:
@@ -80,14 +74,14 @@ class TreeState(Mapping[ResourcePath, Metadata | None]):
                 return None
             raise
 
-    def __iter__(self) -> Iterator[ResourcePath]:
+    def __iter__(self) -> Iterator[identifiers.ResourcePath]:
         return iter(self._found)
 
     def __len__(self) -> int:
         return len(self._found)
 
     @property
-    def subjects(self) -> list[ResourcePath]:
+    def subjects(self) -> list[identifiers.ResourcePath]:
         """The documents and containers of the tree, its root first."""
         return [each.path for each in self.resources if not is_auxiliary(each)]
 
@@ -97,11 +91,15 @@ class TreeState(Mapping[ResourcePath, Metadata | None]):
         return [each for each in self.resources if each.kind.is_container]
 
     @property
-    def with_rules(self) -> list[ResourcePath]:
+    def with_rules(self) -> list[identifiers.ResourcePath]:
         """The documents and containers of the tree that have an ACL."""
-        return [subject_of(each.path) for each in self.resources if each.kind is ResourceKind.ACL]
+        return [
+            identifiers.subject_of(each.path)
+            for each in self.resources
+            if each.kind is ResourceKind.ACL
+        ]
 
-    def existing(self, paths: Iterable[ResourcePath]) -> list[Metadata]:
+    def existing(self, paths: Iterable[identifiers.ResourcePath]) -> list[Metadata]:
         """What is stored at the paths."""
         return [each for each in map(self.__getitem__, paths) if each is not None]
 
@@ -113,9 +111,9 @@ def is_auxiliary(metadata: Metadata) -> bool:
 
 async def tree_pages(
     store: ResourceStore,
-    root: ResourcePath,
+    root: identifiers.ResourcePath,
     *,
-    after: ResourcePath | None = None,
+    after: identifiers.ResourcePath | None = None,
     page_resources: int,
 ) -> AsyncIterator[Sequence[Metadata]]:
     """Everything in a tree after a path, in the order of the paths, in pages of one snapshot each.

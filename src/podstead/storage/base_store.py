@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypedDict, Typ
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.histogram import Histogram
 from podstead.core.identifiers import ResourcePath
+from podstead.storage import records as storage_records
 from podstead.storage import tables
 from podstead.storage.blobs.body_store import BodyMissing, BodyStore, BodyStoreFactory, ContentBody
 from podstead.storage.blobs.local import LocalBlobs
@@ -28,20 +29,6 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.maintenance import Maintenance
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import CommitFigures, UploadDrafts
-from podstead.storage.records import (
-    Body,
-    Entry,
-    EntryId,
-    LoggedChange,
-    Metadata,
-    PodRecord,
-    PodRemoval,
-    PodTotals,
-    ResourceKind,
-    StagedBlob,
-    TokenRecord,
-    Version,
-)
 from podstead.storage.removal import PodRemovals
 from podstead.storage.schema import Row
 from podstead.storage.state import folded
@@ -64,7 +51,7 @@ _MS_PER_DAY: Final = 24 * 60 * 60 * 1000
 _LIST_ACLS: Final = (
     # The number is written out, so that the index of these rows is used.
     f"SELECT {tables.METADATA} FROM resources"  # noqa: S608 - our columns
-    f" WHERE kind = {ResourceKind.ACL.value} AND path > %s ORDER BY path LIMIT %s"
+    f" WHERE kind = {storage_records.ResourceKind.ACL.value} AND path > %s ORDER BY path LIMIT %s"
 )
 _CHANGES_AFTER: Final = (
     f"SELECT {tables.CHANGES.names} FROM changes"  # noqa: S608 - our columns
@@ -127,7 +114,7 @@ class EngineReader(Protocol):
     """The reads of an engine that both have in their own way."""
 
     async def read_content(
-        self, path: ResourcePath, version: Version
+        self, path: ResourcePath, version: storage_records.Version
     ) -> tuple[bytes | None, bytes | None] | None:
         """Small body and its SHA-256 at the path, ``None`` if its version is another one by now.
 
@@ -252,7 +239,7 @@ class BaseStore(ABC):
     def uploads(self) -> UploadDrafts:
         return self._use().blobs.uploads
 
-    async def open_body(self, metadata: Metadata) -> OpenBody | None:
+    async def open_body(self, metadata: storage_records.Metadata) -> OpenBody | None:
         opened = self._use_noted()
         # A newer body is never returned for the version that the caller decided about. So the
         # metadata, which the caller has read, is all that the body depends on.
@@ -280,41 +267,41 @@ class BaseStore(ABC):
 
     def stage_body(
         self, content: bytes | AsyncIterator[bytes], *, content_type: str | None = None
-    ) -> Coroutine[Any, Any, Body]:
+    ) -> Coroutine[Any, Any, storage_records.Body]:
         return self._use().staging.stage(content, content_type)
 
     def stage_upload(
         self, draft: str, size_bytes: int, *, content_type: str | None = None
-    ) -> Coroutine[Any, Any, Body]:
+    ) -> Coroutine[Any, Any, storage_records.Body]:
         return self._use().staging.stage_upload(draft, size_bytes, content_type)
 
     async def stage_copies(
-        self, resources: Sequence[Metadata]
-    ) -> Mapping[ResourcePath, StagedBlob]:
+        self, resources: Sequence[storage_records.Metadata]
+    ) -> Mapping[ResourcePath, storage_records.StagedBlob]:
         return await self._use().staging.stage_copies(resources)
 
-    async def discard(self, body: Body) -> None:
-        if isinstance(body, StagedBlob):
+    async def discard(self, body: storage_records.Body) -> None:
+        if isinstance(body, storage_records.StagedBlob):
             await self.discard_all([body])
 
-    async def discard_all(self, bodies: Sequence[StagedBlob]) -> None:
+    async def discard_all(self, bodies: Sequence[storage_records.StagedBlob]) -> None:
         await self._use().staging.discard([body.blob for body in bodies])
 
     # --- reads --------------------------------------------------------------------------------
 
     def list_acls(
         self, *, after: ResourcePath | None = None, limit: int
-    ) -> Coroutine[Any, Any, list[Metadata]]:
+    ) -> Coroutine[Any, Any, list[storage_records.Metadata]]:
         return self._all(_LIST_ACLS, (after or "", limit), tables.metadata_of)
 
     def changes_after(
         self, sequence: int, *, limit: int
-    ) -> Coroutine[Any, Any, list[LoggedChange]]:
+    ) -> Coroutine[Any, Any, list[storage_records.LoggedChange]]:
         return self._all(_CHANGES_AFTER, (sequence, limit), tables.change_of)
 
     def changes_before(
         self, sequence: int, *, first: int, below: ResourcePath, limit: int
-    ) -> Coroutine[Any, Any, list[LoggedChange]]:
+    ) -> Coroutine[Any, Any, list[storage_records.LoggedChange]]:
         values = (sequence, first, below, tables.end_of(below), limit)
         return self._all_slowly(_CHANGES_BEFORE, values, tables.change_of)
 
@@ -324,28 +311,32 @@ class BaseStore(ABC):
             raise StorageError("The store could not be read")
         return found[0]
 
-    def list_pods(self, *, after: str = "", limit: int) -> Coroutine[Any, Any, list[PodRecord]]:
+    def list_pods(
+        self, *, after: str = "", limit: int
+    ) -> Coroutine[Any, Any, list[storage_records.PodRecord]]:
         return self._all(_LIST_PODS, (folded(after), limit), tables.pod_of)
 
     async def used_bytes(self, name: str) -> int:
         found = await self._all(_USED_BYTES, (folded(name),), _number)
         return found[0] if found else 0
 
-    async def pod_totals(self, *, default_quota_bytes: int) -> PodTotals:
+    async def pod_totals(self, *, default_quota_bytes: int) -> storage_records.PodTotals:
         (found,) = await self._all_slowly(_POD_TOTALS, (default_quota_bytes,), _totals_of)
         return found
 
     async def list_charges(self, root: ResourcePath) -> Mapping[str, int]:
         return dict(await self._all(_LIST_CHARGES, (root,), _pair))
 
-    async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
+    async def read_entry(
+        self, entry: storage_records.EntryId, *, now_ms: int
+    ) -> storage_records.Entry | None:
         for found in await self._all(_READ_ENTRY, (entry,), tables.entry_of):
             return None if found.has_expired(now_ms) else found
         return None
 
     def list_entries(
         self, kind: str, *, owner: str | None = None, after: str = "", limit: int, now_ms: int
-    ) -> Coroutine[Any, Any, list[Entry]]:
+    ) -> Coroutine[Any, Any, list[storage_records.Entry]]:
         # "0" is the character after the slash that ends the kind.
         values = (max(f"{kind}/", after), f"{kind}0", now_ms)
         if owner is None:
@@ -356,7 +347,9 @@ class BaseStore(ABC):
         (count,) = await self._all(_COUNT_ENTRIES, (f"{kind}/", f"{kind}0", at_most), _number)
         return count
 
-    def list_tokens(self, *, pod: str | None = None) -> Coroutine[Any, Any, list[TokenRecord]]:
+    def list_tokens(
+        self, *, pod: str | None = None
+    ) -> Coroutine[Any, Any, list[storage_records.TokenRecord]]:
         if pod is None:
             return self._all_slowly(_LIST_TOKENS, (), tables.token_of)
         return self._all(_LIST_TOKENS_OF, (pod,), tables.token_of)
@@ -397,7 +390,7 @@ class BaseStore(ABC):
     async def remove_garbage(self, *, now_ms: int) -> bool:
         return await self._use().staging.sweep_garbage(now_ms=now_ms)
 
-    async def remove_pod(self, removal: PodRemoval) -> bool:
+    async def remove_pod(self, removal: storage_records.PodRemoval) -> bool:
         opened = self._use()
         if not await self._step(partial(self._removals.begin, removal)):
             return False
@@ -469,8 +462,8 @@ def _pair(row: Row) -> tuple[str, int]:
     return str(row[0]), int(row[1])
 
 
-def _totals_of(row: Row) -> PodTotals:
-    return PodTotals(*row)
+def _totals_of(row: Row) -> storage_records.PodTotals:
+    return storage_records.PodTotals(*row)
 
 
 def checked(records: Inspection) -> Inspection:

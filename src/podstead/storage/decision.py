@@ -15,16 +15,9 @@ from msgspec.structs import replace
 from podstead.core.conditional import time_after, time_of_deletion, time_of_member
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
 from podstead.storage import records
+from podstead.storage import state as storage_state
 from podstead.storage.former_states import DroppedFormer, KeptStates, MovedFormer
 from podstead.storage.quota import NEARLY_FULL_PERCENT, fixed_charge
-from podstead.storage.state import (
-    ChangeRow,
-    CopiedBody,
-    DeletedAclRow,
-    ResourceRow,
-    State,
-    folded,
-)
 
 
 class InvalidWrite(Exception):
@@ -39,7 +32,7 @@ class _Refused(Exception):
         self.outcome = outcome
 
 
-def decide(write: records.Write, state: State) -> records.CommitOutcome:
+def decide(write: records.Write, state: storage_state.State) -> records.CommitOutcome:
     """Check ``write`` against ``state`` and, if it is valid, apply it to ``state``.
 
     Every other outcome, including InvalidWrite, leaves ``state`` unchanged for the next write of
@@ -57,7 +50,7 @@ def decide(write: records.Write, state: State) -> records.CommitOutcome:
     return pending.apply()
 
 
-def _holds(precondition: records.Precondition, state: State, at_ms: int) -> bool:
+def _holds(precondition: records.Precondition, state: storage_state.State, at_ms: int) -> bool:
     match precondition:  # in the order of their frequency; a write has about ten
         case records.Absent():
             return state.resources[precondition.path] is None
@@ -68,11 +61,12 @@ def _holds(precondition: records.Precondition, state: State, at_ms: int) -> bool
         case records.EntryAt() | records.NoEntry():
             return _entry_holds(precondition, state.entries[precondition.entry], at_ms)
         case records.NoPod():
-            return folded(precondition.name) not in state.taken_pods
+            return storage_state.folded(precondition.name) not in state.taken_pods
 
 
 def _row_holds(
-    precondition: records.AtVersion | records.MembersAt | records.NoMembers, row: ResourceRow | None
+    precondition: records.AtVersion | records.MembersAt | records.NoMembers,
+    row: storage_state.ResourceRow | None,
 ) -> bool:
     match precondition:
         case records.AtVersion():
@@ -94,19 +88,21 @@ def _entry_holds(
     return entry is not None and entry.version == precondition.version
 
 
-def _created_ms(old: ResourceRow | None, put: records.Put, write: records.Write) -> int:
+def _created_ms(
+    old: storage_state.ResourceRow | None, put: records.Put, write: records.Write
+) -> int:
     if old is not None:
         return old.created_ms
     return write.at_ms if put.created_ms is None else put.created_ms
 
 
-def _bytes(body: bytes | CopiedBody | None) -> bytes | None:
+def _bytes(body: bytes | storage_state.CopiedBody | None) -> bytes | None:
     # The body of an ACL is never copied.
     return body if isinstance(body, bytes) else None
 
 
 def _membership_of(
-    old: ResourceRow | None, put: records.Put, write: records.Write
+    old: storage_state.ResourceRow | None, put: records.Put, write: records.Write
 ) -> tuple[records.Version | None, int | None, int]:
     """Version, time and number of the members after a put; replacing a container keeps them."""
     if old is not None:
@@ -116,7 +112,7 @@ def _membership_of(
     return None, None, 0
 
 
-def _last_modified_ms(row: ResourceRow) -> int:
+def _last_modified_ms(row: storage_state.ResourceRow) -> int:
     return max(row.modified_ms, row.members_modified_ms or 0)
 
 
@@ -153,11 +149,11 @@ class _PendingWrite:
         "write",
     )
 
-    def __init__(self, write: records.Write, state: State) -> None:
+    def __init__(self, write: records.Write, state: storage_state.State) -> None:
         self.write = write
         self.state = state
-        self.rows: dict[ResourcePath, ResourceRow | None] = {}
-        self.bodies: dict[ResourcePath, bytes | CopiedBody | None] = {}
+        self.rows: dict[ResourcePath, storage_state.ResourceRow | None] = {}
+        self.bodies: dict[ResourcePath, bytes | storage_state.CopiedBody | None] = {}
         self.grown_bytes: dict[ResourcePath, int] = {}
         self.nearly_full: records.QuotaLevel | None = None
         self.dropped: list[records.BlobId] = []
@@ -184,7 +180,7 @@ class _PendingWrite:
         for record in self.write.records:
             self._check_record(record)
 
-    def _stored(self, path: ResourcePath) -> ResourceRow | None:
+    def _stored(self, path: ResourcePath) -> storage_state.ResourceRow | None:
         # Containers whose members change are added to ``rows`` later, in _update_containers.
         if path in self.rows:
             raise InvalidWrite(f"{path}: put or deleted twice")
@@ -203,7 +199,7 @@ class _PendingWrite:
             raise InvalidWrite(f"{path}: the kind of a resource cannot change")
         # Auxiliary resources are not listed, so they are not members of a container.
         container = parent_container(path) if put.kind.is_member else None
-        self.rows[path] = ResourceRow(
+        self.rows[path] = storage_state.ResourceRow(
             path,
             put.kind.value,
             write.version,
@@ -222,7 +218,10 @@ class _PendingWrite:
             self._touch(container, added=0 if old else 1)
 
     def _modified_ms(
-        self, put: records.Put, old: ResourceRow | None, container: ResourcePath | None
+        self,
+        put: records.Put,
+        old: storage_state.ResourceRow | None,
+        container: ResourcePath | None,
     ) -> int:
         at_ms = self.write.at_ms if put.modified_ms is None else put.modified_ms
         if old is not None:
@@ -265,7 +264,7 @@ class _PendingWrite:
             self.moved[body.path] = path
         if source.blob is None:
             stored = self.state.bodies.get(body.path)
-            self.bodies[path] = CopiedBody(body.path) if stored is None else stored
+            self.bodies[path] = storage_state.CopiedBody(body.path) if stored is None else stored
             return None
         if body.path in self.moved_blobs or body.path not in self.deleted:
             raise InvalidWrite(f"{path}: the blob of {body.path} belongs to that resource")
@@ -284,7 +283,7 @@ class _PendingWrite:
         if old.container is not None:
             self._touch(old.container, added=-1, deleted_ms=_last_modified_ms(old))
 
-    def _drop_body(self, old: ResourceRow) -> None:
+    def _drop_body(self, old: storage_state.ResourceRow) -> None:
         path = old.path
         self._grow(path, -old.size_bytes)
         if (
@@ -339,7 +338,7 @@ class _PendingWrite:
                 self._touch_listing(row.container)
 
     def _members_modified_ms(
-        self, path: ResourcePath, row: ResourceRow, membership: _Membership
+        self, path: ResourcePath, row: storage_state.ResourceRow, membership: _Membership
     ) -> int | None:
         if not membership.changed:
             return row.members_modified_ms
@@ -374,12 +373,18 @@ class _PendingWrite:
 
     def _quota_of(self, root: ResourcePath) -> int:
         own, default = self.state.own_quotas, self.write.default_quota_bytes
-        return own.get(folded(root.strip("/")), default) if own else default
+        return own.get(storage_state.folded(root.strip("/")), default) if own else default
 
     def _check_record(self, record: records.Record) -> None:
-        if isinstance(record, records.PodRecord) and folded(record.name) in self._pods_that_stay():
+        if (
+            isinstance(record, records.PodRecord)
+            and storage_state.folded(record.name) in self._pods_that_stay()
+        ):
             raise _Refused(records.VersionConflict(records.NoPod(record.name)))
-        if isinstance(record, records.DropPod) and folded(record.name) not in self.state.taken_pods:
+        if (
+            isinstance(record, records.DropPod)
+            and storage_state.folded(record.name) not in self.state.taken_pods
+        ):
             raise InvalidWrite(f"{record.name}: there is no such pod")
 
     def apply(self) -> records.Committed:
@@ -416,7 +421,7 @@ class _PendingWrite:
             if old is not None and new is not None:
                 yield MovedFormer(source, old.created_ms, target, new.created_ms)
 
-    def _deleted_acls(self) -> Iterator[DeletedAclRow]:
+    def _deleted_acls(self) -> Iterator[storage_state.DeletedAclRow]:
         """The deleted ACLs, for notifying agents that could read their subject (N-18)."""
         state, write = self.state, self.write
         for path in write.deletes:
@@ -425,26 +430,28 @@ class _PendingWrite:
                 # A body that this batch has put exists only in the state. ``None`` makes the engine
                 # copy the stored one. A body in a file is not kept: an empty ACL grants nothing.
                 content = b"" if old.blob is not None else _bytes(state.bodies.get(path))
-                yield DeletedAclRow(
+                yield storage_state.DeletedAclRow(
                     write.version, path, old.version, old.content_type, content, write.at_ms
                 )
 
     def _pods_that_stay(self) -> set[str]:
         dropped = {
-            folded(each.name) for each in self.write.records if isinstance(each, records.DropPod)
+            storage_state.folded(each.name)
+            for each in self.write.records
+            if isinstance(each, records.DropPod)
         }
         return self.state.taken_pods - dropped
 
     def _apply_record(self, record: records.Record) -> None:
         if isinstance(record, records.PodRecord):
-            self.state.taken_pods.add(folded(record.name))
+            self.state.taken_pods.add(storage_state.folded(record.name))
             self.state.pods.append(record)
             self._apply_quota(record)
         elif isinstance(record, records.PodQuota):
             self.state.quotas.append(record)
             self._apply_quota(record)
         elif isinstance(record, records.DropPod):
-            self._drop_pod(folded(record.name))
+            self._drop_pod(storage_state.folded(record.name))
         elif isinstance(record, records.PutEntry):
             self._apply_entry(record)
         elif isinstance(record, records.DropEntry):
@@ -462,14 +469,14 @@ class _PendingWrite:
         state.taken_pods.discard(name)
         state.own_quotas.pop(name, None)
         # Created by a write of this batch, or stored before it: dropping comes first at the end.
-        state.pods = [pod for pod in state.pods if folded(pod.name) != name]
+        state.pods = [pod for pod in state.pods if storage_state.folded(pod.name) != name]
         state.dropped_pods.append(name)
 
     def _apply_quota(self, record: records.PodRecord | records.PodQuota) -> None:
         if record.quota_bytes is None:
-            self.state.own_quotas.pop(folded(record.name), None)
+            self.state.own_quotas.pop(storage_state.folded(record.name), None)
         else:
-            self.state.own_quotas[folded(record.name)] = record.quota_bytes
+            self.state.own_quotas[storage_state.folded(record.name)] = record.quota_bytes
 
     def _apply_entry(self, put: records.PutEntry) -> None:
         self.state.entries[put.entry] = records.Entry(
@@ -481,7 +488,7 @@ class _PendingWrite:
         # Numbered here and not in compute(), so that a refused write leaves no gap in the log.
         self.state.sequence += 1
         self.state.changes.append(
-            ChangeRow(
+            storage_state.ChangeRow(
                 self.state.sequence,
                 change.path,
                 change.activity.value,

@@ -16,13 +16,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from podstead.core.identifiers import (
-    ACL_SUFFIX,
-    DESCRIPTION_SUFFIX,
-    ResourcePath,
-    parent_container,
-    storage_root,
-)
+from podstead.core import identifiers
 from podstead.core.value import Value
 from podstead.storage import records
 from podstead.storage.schema import Row
@@ -50,8 +44,8 @@ class FormerState(Value):
     ``acl_version`` the version of that ACL.
     """
 
-    root: ResourcePath
-    path: ResourcePath
+    root: identifiers.ResourcePath
+    path: identifiers.ResourcePath
     modified_ms: int
     version: records.Version
     ended_ms: int
@@ -59,7 +53,7 @@ class FormerState(Value):
     deleted: int
     agent: str | None
     client: str | None
-    acl: ResourcePath | None
+    acl: identifiers.ResourcePath | None
     acl_version: records.Version | None
     kind: int
     content_type: str
@@ -93,7 +87,7 @@ class FormerRow(NamedTuple):
 
     state: tuple[Any, ...]
     content: bytes | None
-    copied_from: ResourcePath | None
+    copied_from: identifiers.ResourcePath | None
 
 
 class MovedFormer(NamedTuple):
@@ -101,9 +95,9 @@ class MovedFormer(NamedTuple):
     creation tells it from what was at its path before; ``target_created_ms`` is that of what is at
     the target from then on. What the target has already stays where it is."""
 
-    source: ResourcePath
+    source: identifiers.ResourcePath
     created_ms: int
-    target: ResourcePath
+    target: identifiers.ResourcePath
     target_created_ms: int
 
     @property
@@ -139,7 +133,7 @@ class KeptStates:
     def add(
         self,
         old: ResourceRow,
-        bodies: Mapping[ResourcePath, bytes | CopiedBody | None],
+        bodies: Mapping[identifiers.ResourcePath, bytes | CopiedBody | None],
         *,
         moves: bool,
     ) -> bool:
@@ -149,7 +143,7 @@ class KeptStates:
         ``moves`` deletes what continues elsewhere in its storage.
         """
         path, write, keeps = old.path, self._write, self._keeps
-        root = storage_root(path)
+        root = identifiers.storage_root(path)
         if root is None:
             return False
         is_deleted = path in self._deleted
@@ -187,10 +181,10 @@ class KeptStates:
         self.rows.append(FormerRow(state, content, copied_from))
         return True
 
-    def _deletion_of(self, path: ResourcePath) -> int:
-        if path.endswith((ACL_SUFFIX, DESCRIPTION_SUFFIX)):
+    def _deletion_of(self, path: identifiers.ResourcePath) -> int:
+        if path.endswith((identifiers.ACL_SUFFIX, identifiers.DESCRIPTION_SUFFIX)):
             return DELETED_WITH
-        return DELETED_WITH if parent_container(path) in self._deleted else DELETED
+        return DELETED_WITH if identifiers.parent_container(path) in self._deleted else DELETED
 
 
 _INSERT: Final = f"{FORMER_STATES.insert_row} ON CONFLICT DO NOTHING"
@@ -250,7 +244,7 @@ def drop_statements(key: Sequence[Any], at_ms: int) -> Iterator[tuple[str, Row]]
     yield FORMER_STATES.delete_row, tuple(key)
 
 
-def rename_values(root: ResourcePath, new_root: ResourcePath) -> Row:
+def rename_values(root: identifiers.ResourcePath, new_root: identifiers.ResourcePath) -> Row:
     """The values of :data:`RENAME_ROOT`."""
     return new_root, new_root, len(root) + 1, root
 
@@ -260,5 +254,5 @@ def former_state_of(row: Sequence[Any]) -> FormerState:
     return FormerState(*row)
 
 
-def _rooted(path: ResourcePath) -> tuple[str, str]:
-    return storage_root(path) or "", path
+def _rooted(path: identifiers.ResourcePath) -> tuple[str, str]:
+    return identifiers.storage_root(path) or "", path

@@ -17,22 +17,9 @@ import msgspec
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded, StorageError
+from podstead.storage import records as storage_records
 from podstead.storage.codes import StorageCodes
 from podstead.storage.protocol import EntryCounts, EntryRegistry, Store
-from podstead.storage.records import (
-    Committed,
-    DropEntry,
-    Entry,
-    EntryAt,
-    EntryId,
-    NoEntry,
-    Precondition,
-    PutEntry,
-    Record,
-    Version,
-    Write,
-    random_version,
-)
 
 Value = TypeVar("Value", bound=msgspec.Struct)
 
@@ -48,17 +35,17 @@ class Versioned(Generic[Value]):
 
     key: str
     value: Value
-    unchanged: EntryAt
+    unchanged: storage_records.EntryAt
     owner: str | None
     expires_ms: int | None
 
     @property
-    def entry(self) -> EntryId:
+    def entry(self) -> storage_records.EntryId:
         """The entry that stores the record."""
         return self.unchanged.entry
 
     @property
-    def version(self) -> Version:
+    def version(self) -> storage_records.Version:
         return self.unchanged.version
 
 
@@ -109,27 +96,29 @@ class RecordKind(Generic[Value]):
 
     def put(
         self, key: str, value: Value, *, owner: str | None = None, expires_ms: int | None = None
-    ) -> PutEntry:
+    ) -> storage_records.PutEntry:
         """Create or replace the record."""
-        return PutEntry(self.entry_of(key), msgspec.json.encode(value), owner, expires_ms)
+        return storage_records.PutEntry(
+            self.entry_of(key), msgspec.json.encode(value), owner, expires_ms
+        )
 
-    def replace(self, stored: Versioned[Value], value: Value) -> PutEntry:
+    def replace(self, stored: Versioned[Value], value: Value) -> storage_records.PutEntry:
         """The same record with another value."""
         return self.put(stored.key, value, owner=stored.owner, expires_ms=stored.expires_ms)
 
-    def drop(self, key: str) -> DropEntry:
+    def drop(self, key: str) -> storage_records.DropEntry:
         """Remove the record, if it exists."""
-        return DropEntry(self.entry_of(key))
+        return storage_records.DropEntry(self.entry_of(key))
 
-    def absent(self, key: str) -> NoEntry:
+    def absent(self, key: str) -> storage_records.NoEntry:
         """The precondition that there is no such record."""
-        return NoEntry(self.entry_of(key))
+        return storage_records.NoEntry(self.entry_of(key))
 
-    def entry_of(self, key: str) -> EntryId:
+    def entry_of(self, key: str) -> storage_records.EntryId:
         """The entry that stores the record with that key."""
-        return EntryId(f"{self.kind}/{key}")
+        return storage_records.EntryId(f"{self.kind}/{key}")
 
-    def _versioned(self, entry: Entry) -> Versioned[Value]:
+    def _versioned(self, entry: storage_records.Entry) -> Versioned[Value]:
         try:
             value = self._decoder.decode(entry.value)
         except msgspec.DecodeError as error:
@@ -137,7 +126,7 @@ class RecordKind(Generic[Value]):
         return Versioned(
             key=entry.entry.removeprefix(f"{self.kind}/"),
             value=value,
-            unchanged=EntryAt(entry.entry, entry.version),
+            unchanged=storage_records.EntryAt(entry.entry, entry.version),
             owner=entry.owner,
             expires_ms=entry.expires_ms,
         )
@@ -161,8 +150,8 @@ class Changes(Generic[Result]):
     ``preconditions`` still holds, and the ``result`` to return once they are written."""
 
     result: Result
-    records: Sequence[Record] = ()
-    preconditions: Sequence[Precondition] = ()
+    records: Sequence[storage_records.Record] = ()
+    preconditions: Sequence[storage_records.Precondition] = ()
 
 
 class RecordStore:
@@ -181,9 +170,9 @@ class RecordStore:
         """Unix time in whole seconds."""
         return self.clock.now_ms() // 1000
 
-    def new_version(self) -> Version:
+    def new_version(self) -> storage_records.Version:
         """The version of one write."""
-        return random_version(self.randomness)
+        return storage_records.random_version(self.randomness)
 
     async def read(self, kind: RecordKind[Value], key: str) -> Versioned[Value] | None:
         """The record, unless there is none or it has expired. Raises StorageError."""
@@ -219,8 +208,8 @@ class RecordStore:
 
     async def commit(
         self,
-        records: Iterable[Record],
-        preconditions: Iterable[Precondition] = (),
+        records: Iterable[storage_records.Record],
+        preconditions: Iterable[storage_records.Precondition] = (),
         *,
         busy: str | None = None,
     ) -> None:
@@ -230,7 +219,9 @@ class RecordStore:
             raise Contention(busy)
 
     async def try_commit(
-        self, records: Iterable[Record], preconditions: Iterable[Precondition] = ()
+        self,
+        records: Iterable[storage_records.Record],
+        preconditions: Iterable[storage_records.Precondition] = (),
     ) -> bool:
         """Make the changes durable; returns False and changes nothing if a precondition does not
         hold. Without any records there is nothing to write, and no precondition is checked. Raises
@@ -238,13 +229,13 @@ class RecordStore:
         changed = tuple(records)
         if not changed:
             return True
-        write = Write(
+        write = storage_records.Write(
             version=self.new_version(),
             at_ms=self.now_ms(),
             preconditions=tuple(preconditions),
             records=changed,
         )
-        return isinstance(await self.store.commit(write), Committed)
+        return isinstance(await self.store.commit(write), storage_records.Committed)
 
     async def update(
         self, kind: RecordKind[Value], key: str, change: Callable[[Value], Value]
@@ -323,7 +314,7 @@ class Lease:
         if stored is not None and stored.value.holder != self._holder and not self._is_over(stored):
             self._until_ms = 0
             return False
-        preconditions: Precondition = (
+        preconditions: storage_records.Precondition = (
             LEASES.absent(self._name) if stored is None else stored.unchanged
         )
         record = LEASES.put(self._name, Held(self._holder), expires_ms=now_ms + _KEPT_MS)

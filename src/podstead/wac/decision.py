@@ -27,19 +27,11 @@ from enum import Enum
 from msgspec.structs import replace
 
 from podstead.core.value import Value
-from podstead.wac.acl import (
-    Authorization,
-    Circumstances,
-    ClientCondition,
-    Condition,
-    IssuerCondition,
-    all_periods_hold,
-    next_change_ms,
-)
+from podstead.wac import acl
 from podstead.wac.modes import ALL_MODES, NO_MODES, Mode, Modes, with_entailed
 
 
-def _union(rules: Iterable[Authorization]) -> Modes:
+def _union(rules: Iterable[acl.Authorization]) -> Modes:
     return NO_MODES.union(*[rule.modes for rule in rules])
 
 
@@ -59,7 +51,7 @@ def _merged(one: Mapping[str, Modes], other: Mapping[str, Modes]) -> Mapping[str
 
 
 def _groups(
-    conditions: Iterable[Condition], kind: type[ClientCondition | IssuerCondition]
+    conditions: Iterable[acl.Condition], kind: type[acl.ClientCondition | acl.IssuerCondition]
 ) -> frozenset[str]:
     return frozenset[str]().union(
         *(condition.groups for condition in conditions if isinstance(condition, kind))
@@ -83,10 +75,10 @@ class Rules(Value):
     groups: frozenset[str]
     through: Mapping[str, Modes]
     restricted: Modes
-    conditional: tuple[Authorization, ...] = ()
+    conditional: tuple[acl.Authorization, ...] = ()
 
     @classmethod
-    def of(cls, authorizations: tuple[Authorization, ...]) -> Rules:
+    def of(cls, authorizations: tuple[acl.Authorization, ...]) -> Rules:
         restricted = _union(rule for rule in authorizations if rule.origins)
         conditional = tuple(rule for rule in authorizations if rule.conditions)
         authorizations = tuple(rule for rule in authorizations if not rule.conditions)
@@ -104,12 +96,12 @@ class Rules(Value):
             conditional=conditional,
         )
 
-    def under(self, circumstances: Circumstances) -> Rules:
+    def under(self, circumstances: acl.Circumstances) -> Rules:
         """The rules without conditions that apply in these circumstances."""
         held = (rule for rule in self.conditional if rule.holds(circumstances))
         return self._with(replace(rule, conditions=()) for rule in held)
 
-    def _with(self, authorizations: Iterable[Authorization]) -> Rules:
+    def _with(self, authorizations: Iterable[acl.Authorization]) -> Rules:
         """The rules with these authorizations in place of those with conditions."""
         held = Rules.of(tuple(authorizations))
         return Rules(
@@ -127,25 +119,25 @@ class Rules(Value):
         current = (
             replace(rule, conditions=())
             for rule in self.conditional
-            if all_periods_hold(rule.conditions, now_ms)
+            if acl.all_periods_hold(rule.conditions, now_ms)
         )
         return self._with(current) if self.conditional else self
 
     def next_change_ms(self, now_ms: int) -> int | None:
         """When time next changes what applies; ``None`` if it never does again."""
-        return next_change_ms(self._conditions(), now_ms)
+        return acl.next_change_ms(self._conditions(), now_ms)
 
     @property
     def client_groups(self) -> frozenset[str]:
         """The groups of clients that conditions name."""
-        return _groups(self._conditions(), ClientCondition)
+        return _groups(self._conditions(), acl.ClientCondition)
 
     @property
     def issuer_groups(self) -> frozenset[str]:
         """The groups of issuers that conditions name."""
-        return _groups(self._conditions(), IssuerCondition)
+        return _groups(self._conditions(), acl.IssuerCondition)
 
-    def _conditions(self) -> Iterable[Condition]:
+    def _conditions(self) -> Iterable[acl.Condition]:
         return (condition for rule in self.conditional for condition in rule.conditions)
 
     @property

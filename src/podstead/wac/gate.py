@@ -24,28 +24,10 @@ from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.value import Value
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
+from podstead.wac import effective as wac_effective
+from podstead.wac import modes as wac_modes
 from podstead.wac.acl import Circumstances, agent_name, earliest, origin_of
 from podstead.wac.decision import Audience, Requester, Rules, agent_modes, audience_of
-from podstead.wac.effective import (
-    NO_MEMBERSHIPS,
-    EffectiveAcl,
-    EffectiveAcls,
-    GroupMemberships,
-    Memberships,
-    NoGroups,
-    Readable,
-    paths_to_read,
-)
-from podstead.wac.modes import (
-    ALL_MODES,
-    NO_MODES,
-    Governed,
-    Mode,
-    Modes,
-    Requirements,
-    governed,
-    wac_allow,
-)
 
 OPAQUE_ORIGIN = "null"
 """Stands for every Origin that is not a web origin, such as that of a sandboxed page."""
@@ -63,7 +45,9 @@ class StorageOwners(Protocol):
 class AclFinder(Protocol):
     """Finds the rules that apply (:class:`podstead.wac.effective.EffectiveAcls`)."""
 
-    async def find(self, target: ResourcePath, snapshot: Snapshot) -> EffectiveAcl: ...
+    async def find(
+        self, target: ResourcePath, snapshot: Snapshot
+    ) -> wac_effective.EffectiveAcl: ...
 
 
 class _MemoizedLookups:
@@ -72,11 +56,11 @@ class _MemoizedLookups:
     def __init__(self, acls: AclFinder, owners: StorageOwners) -> None:
         self._acls = acls
         self._owners = owners
-        self._found: dict[ResourcePath, EffectiveAcl] = {}
+        self._found: dict[ResourcePath, wac_effective.EffectiveAcl] = {}
         self._known: dict[ResourcePath, str | None] = {}
 
-    async def find(self, target: ResourcePath, snapshot: Snapshot) -> EffectiveAcl:
-        subject = governed(target).subject
+    async def find(self, target: ResourcePath, snapshot: Snapshot) -> wac_effective.EffectiveAcl:
+        subject = wac_modes.governed(target).subject
         if subject not in self._found:
             self._found[subject] = await self._acls.find(subject, snapshot)
         return self._found[subject]
@@ -107,29 +91,29 @@ class GrantedAccess(Value):
     time: ``until_ms`` is when a condition of the rules next begins or ends to hold.
     """
 
-    user: Modes
-    public: Modes
+    user: wac_modes.Modes
+    public: wac_modes.Modes
     preconditions: tuple[Precondition, ...] = ()
     cacheable: bool = True
-    withheld: Modes = NO_MODES
+    withheld: wac_modes.Modes = wac_modes.NO_MODES
     """The modes that the rules grant the agent, and a ceiling does not."""
     asks_at: str | None = None
     """The address of the page on which the person can allow these."""
     until_ms: int | None = None
 
-    def allows(self, mode: Mode) -> bool:
+    def allows(self, mode: wac_modes.Mode) -> bool:
         return mode in self.user
 
     @property
     def public_may_read(self) -> bool:
-        return Mode.READ in self.public
+        return wac_modes.Mode.READ in self.public
 
     @property
     def wac_allow(self) -> str:
         """The value of the ``WAC-Allow`` header."""
-        return wac_allow(self.user, self.public)
+        return wac_modes.wac_allow(self.user, self.public)
 
-    def on(self, place: Governed) -> GrantedAccess:
+    def on(self, place: wac_modes.Governed) -> GrantedAccess:
         """What these modes on a subject mean on a path that it governs (W-40, W-54)."""
         if not place.is_acl:
             return self
@@ -151,8 +135,8 @@ class Ceiling(Value):
     mode that is missing is added to it as ``&mode=…``.
     """
 
-    user: Modes = ALL_MODES
-    public: Modes = ALL_MODES
+    user: wac_modes.Modes = wac_modes.ALL_MODES
+    public: wac_modes.Modes = wac_modes.ALL_MODES
     preconditions: tuple[Precondition, ...] = ()
     cacheable: bool = True
     asks_at: str | None = None
@@ -189,8 +173,8 @@ class Gate:
     def __init__(
         self,
         *,
-        acls: EffectiveAcls,
-        groups: GroupMemberships,
+        acls: wac_effective.EffectiveAcls,
+        groups: wac_effective.GroupMemberships,
         owners: StorageOwners,
         clock: Clock,
         restrictions: Sequence[AccessRestriction] = (),
@@ -235,7 +219,7 @@ class Gate:
         """
         return Gate(
             acls=self._source_acls.over(source),
-            groups=NoGroups(),
+            groups=wac_effective.NoGroups(),
             owners=self._owners,
             clock=_Moment(at_ms),
         )
@@ -245,7 +229,7 @@ class Gate:
         agent: Identity | None,
         origin: str | None,
         target: ResourcePath,
-        requirements: Requirements,
+        requirements: wac_modes.Requirements,
         snapshot: Snapshot,
     ) -> GrantedAccess:
         """Grant the operation, with its preconditions, or refuse it.
@@ -254,7 +238,7 @@ class Gate:
         :func:`podstead.wac.effective.paths_to_read` of the target. Raises NotAuthenticated for
         the public and AccessDenied for an identity.
         """
-        place = governed(target)
+        place = wac_modes.governed(target)
         grant = await self._grant_on(agent, origin, place.subject, snapshot)
         grants = {place.subject: grant}
         await self._check(requirements, agent, origin, snapshot, grants)
@@ -270,7 +254,7 @@ class Gate:
 
     async def require(
         self,
-        requirements: Requirements,
+        requirements: wac_modes.Requirements,
         agent: Identity | None,
         origin: str | None,
         snapshot: Snapshot,
@@ -285,7 +269,7 @@ class Gate:
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
     ) -> GrantedAccess:
         """What the agent may do with the target, which may be nothing; refuses nothing."""
-        place = governed(target)
+        place = wac_modes.governed(target)
         grant = await self._grant_on(agent, origin, place.subject, snapshot)
         return grant.on(place)
 
@@ -294,13 +278,13 @@ class Gate:
     ) -> tuple[GrantedAccess, Snapshot]:
         """What the agent may do with the target now, and the snapshot on which that was decided,
         which holds :func:`podstead.wac.effective.paths_to_read` of the target."""
-        snapshot = await self._source_acls.source.read_metadata(paths_to_read(target))
+        snapshot = await self._source_acls.source.read_metadata(wac_effective.paths_to_read(target))
         return await self.grant(agent, origin, target, snapshot), snapshot
 
     async def require_control(self, agent: Identity | None, subject: ResourcePath) -> None:
         """Raises NotAuthenticated or AccessDenied for an agent without Control of the subject."""
         grant, _ = await self.current_grant(agent, None, subject)
-        if not grant.allows(Mode.CONTROL):
+        if not grant.allows(wac_modes.Mode.CONTROL):
             raise NotAuthenticated if agent is None else AccessDenied
 
     async def grant_on_description(
@@ -308,14 +292,14 @@ class Gate:
     ) -> GrantedAccess:
         """What the agent may do with a container without its members, in addition to :meth:`grant`;
         ``target`` is the container or its description. Only Read matters."""
-        subject = governed(target).subject
+        subject = wac_modes.governed(target).subject
         return await self._grant_on(agent, origin, subject, snapshot, of_description=True)
 
     async def decision_inputs(
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
     ) -> DecisionInputs:
         """What :meth:`grant` decides from, for explaining the decision."""
-        subject = governed(target).subject
+        subject = wac_modes.governed(target).subject
         effective = await self._acls.find(subject, snapshot)
         effective, circumstances = await self._under_conditions(effective, agent)
         if agent is None:
@@ -338,10 +322,10 @@ class Gate:
         An agent with Control knows the rules. An agent with Read knows whether everyone has it,
         from the ``WAC-Allow`` header. What rules grant through some client or issuer counts.
         """
-        subject = governed(target).subject
+        subject = wac_modes.governed(target).subject
         grant = await self._grant_on(agent, origin, subject, snapshot)
-        if not grant.allows(Mode.CONTROL):
-            known = grant.allows(Mode.READ) and grant.public_may_read
+        if not grant.allows(wac_modes.Mode.CONTROL):
+            known = grant.allows(wac_modes.Mode.READ) and grant.public_may_read
             return Audience.EVERYONE if known else None
         effective = await self._acls.find(subject, snapshot)
         owner = await self._owner_of(subject)
@@ -363,7 +347,7 @@ class Gate:
 
     async def _check(
         self,
-        requirements: Requirements,
+        requirements: wac_modes.Requirements,
         agent: Identity | None,
         origin: str | None,
         snapshot: Snapshot,
@@ -453,22 +437,22 @@ class Gate:
         if not agent.is_authenticated_agent:
             effective = replace(effective, rules=replace(rules, authenticated=rules.public))
         names = _names(agent.iri, agent.aliases)
-        memberships = NO_MEMBERSHIPS
+        memberships = wac_effective.NO_MEMBERSHIPS
         if rules.groups:
             memberships = await self._memberships(names, effective)
         grant = await self._agent_grant(names, origin, subject, effective, memberships)
         return grant if public is rules.public else replace(grant, public=public)
 
     async def _under_conditions(
-        self, effective: EffectiveAcl, agent: Identity | None
-    ) -> tuple[EffectiveAcl, Circumstances]:
+        self, effective: wac_effective.EffectiveAcl, agent: Identity | None
+    ) -> tuple[wac_effective.EffectiveAcl, Circumstances]:
         """The rules that apply to a request of the agent at this moment."""
         rules = effective.rules
         now_ms = self._clock.now_ms()
         if not rules.conditional:
             return effective, Circumstances(now_ms)
         client, issuer = (None, None) if agent is None else (agent.client_id, agent.issuer)
-        clients = issuers = NO_MEMBERSHIPS
+        clients = issuers = wac_effective.NO_MEMBERSHIPS
         if client is not None and (groups := rules.client_groups):
             clients = await self._memberships(frozenset({client}), effective, groups)
         if issuer is not None and (groups := rules.issuer_groups):
@@ -489,9 +473,9 @@ class Gate:
     async def _memberships(
         self,
         names: frozenset[str],
-        effective: EffectiveAcl,
+        effective: wac_effective.EffectiveAcl,
         groups: frozenset[str] | None = None,
-    ) -> Memberships:
+    ) -> wac_effective.Memberships:
         """Which of the groups, by default those that the rules name, have one of the names."""
         storage = effective.storage
         readable = partial(self._group_is_readable, storage)
@@ -504,15 +488,15 @@ class Gate:
         names: frozenset[str],
         origin: str | None,
         subject: ResourcePath,
-        effective: EffectiveAcl,
-        memberships: Memberships,
+        effective: wac_effective.EffectiveAcl,
+        memberships: wac_effective.Memberships,
     ) -> GrantedAccess:
         """The modes of an agent with these names and memberships under the rules."""
         rules = effective.rules
         asked_from = canonical_origin(origin) if rules.name_origins else None
         granted = agent_modes(rules, Requester(names, memberships.groups, asked_from))
         # Ownership adds Control and nothing else, so it is not looked up for agents that have it.
-        if Mode.CONTROL not in granted and await self._owns(names, subject):
+        if wac_modes.Mode.CONTROL not in granted and await self._owns(names, subject):
             owner = Requester(names, memberships.groups, asked_from, owns_storage=True)
             granted = agent_modes(rules, owner)
         grant = GrantedAccess(
@@ -528,14 +512,14 @@ class Gate:
 
     async def _group_is_readable(
         self, storage: ResourcePath | None, document: ResourcePath, snapshot: Snapshot
-    ) -> Readable:
+    ) -> wac_effective.Readable:
         """Whether the owner of a storage may read a group document outside it, so that rules in the
         storage reveal only what their owner may know.
 
         If the rules of the document name groups, those in its own storage apply. Rules that apply
         only through a client or an issuer do not.
         """
-        place = governed(document)
+        place = wac_modes.governed(document)
         effective = await self._group_acls.find(place.subject, snapshot)
         effective, _ = await self._under_conditions(effective, None)
         rules = effective.rules
@@ -554,7 +538,7 @@ class Gate:
                     names, rules.groups, storage=effective.storage, readable=None
                 )
                 grant = await self._agent_grant(names, None, place.subject, effective, memberships)
-        return Readable(
+        return wac_effective.Readable(
             _may_know_content(grant.on(place)),
             grant.preconditions,
             grant.cacheable,
@@ -585,10 +569,10 @@ def canonical_origin(origin: str | None) -> str | None:
 
 def _may_know_content(grant: GrantedAccess) -> bool:
     """Whether the agent may know the content: with Control, it can grant itself Read."""
-    return grant.allows(Mode.READ) or grant.allows(Mode.CONTROL)
+    return grant.allows(wac_modes.Mode.READ) or grant.allows(wac_modes.Mode.CONTROL)
 
 
-def _denial(agent: Identity, mode: Mode, grant: GrantedAccess) -> AccessDenied:
+def _denial(agent: Identity, mode: wac_modes.Mode, grant: GrantedAccess) -> AccessDenied:
     """The error for an agent without a mode. It says so if only its application or token lacks the
     mode."""
     if mode in grant.withheld and agent.method is AuthenticationMethod.SIMPLE:
@@ -608,9 +592,9 @@ def _denial(agent: Identity, mode: Mode, grant: GrantedAccess) -> AccessDenied:
     )
 
 
-def _on_acl(modes: Modes) -> Modes:
+def _on_acl(modes: wac_modes.Modes) -> wac_modes.Modes:
     """The modes on an ACL that follow from those on its subject (W-40, W-54)."""
-    return ALL_MODES if Mode.CONTROL in modes else NO_MODES
+    return wac_modes.ALL_MODES if wac_modes.Mode.CONTROL in modes else wac_modes.NO_MODES
 
 
 def _preconditions(grants: Mapping[ResourcePath, GrantedAccess]) -> tuple[Precondition, ...]:

@@ -26,6 +26,7 @@ from podstead.core.operation import QUERY
 from podstead.storage.dependencies import Ahead, ReadAhead
 from podstead.storage.disk_space import is_full
 from podstead.wac.effective import paths_to_read
+from podstead.web import request as web_request
 from podstead.web import websocket
 from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
@@ -36,13 +37,6 @@ from podstead.web.content_coding import apply_content_coding
 from podstead.web.cors import CorsPolicy, cors_headers
 from podstead.web.errors import refusal
 from podstead.web.limits import InvalidCredentialLimit, address_key
-from podstead.web.request import (
-    ClientCertificates,
-    Request,
-    path_of,
-    read_request,
-    with_checked_content,
-)
 from podstead.web.request_counts import OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
 from podstead.web.request_ids import RequestIds, id_field, peer_of
 from podstead.web.resource_responses import options_response, supported_methods
@@ -110,7 +104,7 @@ class Application:
         ids: RequestIds,
         nonces: DpopNonces | None = None,
         claims: Sequence[Claim] = (),
-        certificates: ClientCertificates | None = None,
+        certificates: web_request.ClientCertificates | None = None,
         provider_routes: Mapping[str, Routes] = {},
         slow_request: SlowRequestListener | None = None,
         requests: RequestCounts | None = None,
@@ -187,7 +181,7 @@ class Application:
         route, began_s = UNREADABLE, monotonic()
         request_context.set_request_id(self.ids.mark(scope))
         try:
-            request = await read_request(
+            request = await web_request.read_request(
                 scope, receive, body_pace=self._body_pace, authorities=self._authorities
             )
             request_context.set_requester(
@@ -247,7 +241,7 @@ class Application:
             mark = self.ids.mark(scope)
             request_context.set_request_id(mark)
         try:
-            request = await read_request(
+            request = await web_request.read_request(
                 scope,
                 receive,
                 body_pace=self._body_pace,
@@ -291,7 +285,7 @@ class Application:
         self._note(route, scope, response, monotonic() - began_s)
         return response
 
-    def _claimed(self, request: Request) -> ClaimedRequest | None:
+    def _claimed(self, request: web_request.Request) -> ClaimedRequest | None:
         """The request, if a feature claims it."""
         for claim in self._claims:
             claimed = claim(request.method, request.path, request.query)
@@ -350,7 +344,7 @@ class Application:
 
     async def _answer(
         self,
-        request: Request,
+        request: web_request.Request,
         routes: Routes,
         service: Route | None,
         claimed: ClaimedRequest | None,
@@ -367,13 +361,13 @@ class Application:
         if agent is not None and request.body.announced:
             request = self._with_sender_checked_again(request, claimed, agent)
         if agent is not None and agent.content_digest is not None:
-            request = await with_checked_content(request, agent.content_digest)
+            request = await web_request.with_checked_content(request, agent.content_digest)
         if claimed is not None:
             return await claimed.handle(request, agent)
         return await routes.endpoint(service, path, method)(request, agent)
 
     async def _answer_ahead(
-        self, request: Request, routes: Routes, prefetch: ReadAhead, ahead: Ahead | None
+        self, request: web_request.Request, routes: Routes, prefetch: ReadAhead, ahead: Ahead | None
     ) -> Response:
         """Answer a request for a resource, with one question to the store before all others, unless
         it was asked."""
@@ -411,7 +405,7 @@ class Application:
         raise errors.MethodNotAllowed(WebCodes.METHOD_NOT_ALLOWED, method=method, allow=allow)
 
     async def _authenticate(
-        self, request: Request, claimed: ClaimedRequest | None
+        self, request: web_request.Request, claimed: ClaimedRequest | None
     ) -> Identity | None:
         fields = request.fields
         if (
@@ -428,8 +422,8 @@ class Application:
         )
 
     def _with_sender_checked_again(
-        self, request: Request, claimed: ClaimedRequest | None, identity: Identity
-    ) -> Request:
+        self, request: web_request.Request, claimed: ClaimedRequest | None, identity: Identity
+    ) -> web_request.Request:
         """The request with a body that checks the credentials again if it takes long to arrive."""
 
         async def check_again() -> None:  # rarely called, so nothing is prepared for it
@@ -438,7 +432,9 @@ class Application:
         body = RecheckedBody(request.body, check_again=check_again, clock=self._clock)
         return replace(request, body=body)
 
-    def _credentials(self, request: Request, claimed: ClaimedRequest | None) -> RequestCredentials:
+    def _credentials(
+        self, request: web_request.Request, claimed: ClaimedRequest | None
+    ) -> RequestCredentials:
         certificate = None
         if request.certificate is not None and not request.fields.authorization:  # A-2, A-172
             certificate = request.certificate.der()
@@ -496,7 +492,7 @@ def _allowing(methods: Iterable[str], fields: Iterable[HeaderField] = ()) -> Res
 def _moved(base_url: str, scope: Scope) -> Response:
     """The redirect from a former base URL to the same path (RFC 9110 section 15.4.2)."""
     query, target = scope["query_string"], scope["raw_path"]
-    path = path_of(target) if target.startswith(b"/") else b"/"
+    path = web_request.path_of(target) if target.startswith(b"/") else b"/"
     location = base_url.encode("ascii") + path
     return empty_response(301, [(b"location", location + b"?" + query if query else location)])
 

@@ -21,17 +21,10 @@ from podstead.resources.outcome import Outcome, Representation, ResourceRequest,
 from podstead.storage.records import ResourceKind
 from podstead.wac.acl import SUPPORTED as SUPPORTED_CONDITIONS
 from podstead.wac.modes import Mode
+from podstead.web import response as web_response
 from podstead.web.asgi import Headers
-from podstead.web.response import (
-    NO_STORE,
-    VARY,
-    HeaderField,
-    Response,
-    content_response,
-    empty_response,
-)
 
-_VARY_OF_CONTAINERS = VARY + b", Prefer"
+_VARY_OF_CONTAINERS = web_response.VARY + b", Prefer"
 
 
 _STATUSES = {
@@ -78,7 +71,7 @@ class Responder:
         *,
         base_url: str,
         clock: Clock,
-        further: Sequence[HeaderField] = (),
+        further: Sequence[web_response.HeaderField] = (),
         document_links: Sequence[DocumentLink] = (),
         accept_query: bytes = b"",
     ) -> None:
@@ -90,11 +83,11 @@ class Responder:
         self._document_links = tuple(document_links)
         self._accept_query = accept_query
 
-    def outcome(self, outcome: Outcome, request: ResourceRequest) -> Response:
+    def outcome(self, outcome: Outcome, request: ResourceRequest) -> web_response.Response:
         """The response to an operation that was carried out."""
         headers = self._facts(outcome, request)
         if outcome.representation is None:
-            response = empty_response(_STATUSES[outcome.result], headers)
+            response = web_response.empty_response(_STATUSES[outcome.result], headers)
         else:
             response = _represented(outcome, outcome.representation, request, headers)
         if outcome.result in _READ:
@@ -104,10 +97,14 @@ class Responder:
                 response.vary = _VARY_OF_CONTAINERS
         return response
 
-    def redirect(self, outcome: Outcome, request: ResourceRequest, address: str) -> Response:
+    def redirect(
+        self, outcome: Outcome, request: ResourceRequest, address: str
+    ) -> web_response.Response:
         """The response that sends a reader to where the content is, for this time only."""
         headers = [field for field in self._facts(outcome, request) if field[0] not in _NOT_OF_S3]
-        return empty_response(307, [*headers, (b"location", address.encode("ascii")), NO_STORE])
+        return web_response.empty_response(
+            307, [*headers, (b"location", address.encode("ascii")), web_response.NO_STORE]
+        )
 
     def methods(self, target: identifiers.ResourcePath) -> tuple[str, ...]:
         """The methods that the target supports."""
@@ -178,9 +175,9 @@ def options_response(
     target: identifiers.ResourcePath,
     *,
     base_url: str,
-    further: Sequence[HeaderField],
+    further: Sequence[web_response.HeaderField],
     accept_query: bytes,
-) -> Response:
+) -> web_response.Response:
     """The response to OPTIONS of a resource, which depends on the URL alone (P-13), with
     ``further`` header fields."""
     headers: Headers = [*_method_headers(target, accept_query), *further]
@@ -192,14 +189,14 @@ def options_response(
         )
     if links:
         headers.append((b"link", link_header(links).encode("ascii")))
-    return empty_response(204, headers)
+    return web_response.empty_response(204, headers)
 
 
 def _represented(
     outcome: Outcome, representation: Representation, request: ResourceRequest, headers: Headers
-) -> Response:
+) -> web_response.Response:
     headers += (SANDBOX, _ACCEPTS_RANGES if representation.verbatim else _ACCEPTS_NO_RANGES)
-    return content_response(
+    return web_response.content_response(
         representation.body,
         representation.content_type,
         method=request.operation.method,

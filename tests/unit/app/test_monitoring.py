@@ -29,7 +29,6 @@ from podstead.app.monitoring.diagnosis import (
 from podstead.app.monitoring.exposition import exposition
 from podstead.app.monitoring.families import FAMILIES, MetricKind
 from podstead.app.monitoring.readings import Reading, Readings, Total, added, single
-from podstead.app.operator import doctor_network
 from podstead.app.operator.doctor import diagnose
 from podstead.app.operator.doctor_network import SOON_DAYS, Outside
 from podstead.app.process.admin import is_private_host
@@ -37,6 +36,7 @@ from podstead.config import Settings
 from podstead.config.value_types import ListenAddress
 from podstead.core.errors import StorageError
 from podstead.features import Feature
+from podstead.outbound import probing
 from podstead.outbound.probing import NotReached, ProbeReply
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.record_store import RecordStore
@@ -264,7 +264,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World()
-    monkeypatch.setattr(doctor_network, "probe", world.probe)
+    monkeypatch.setattr(probing, "probe", world.probe)
     monkeypatch.setattr(socket, "getaddrinfo", world.look_up)
     monkeypatch.setattr(time, "time", lambda: NOW_S)
     return world

@@ -21,14 +21,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from podstead.app.adapters import engine
-from podstead.app.adapters.keys import (
-    PREVIOUS_TOKEN_KEY,
-    PROVIDER,
-    TOKEN_KEY,
-    adopt_keys,
-    ensure_token_key,
-    load_token_keys,
-)
+from podstead.app.adapters import keys as stored_keys
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable, StorageError
@@ -128,10 +121,12 @@ def refuse_lost_keys(settings: Settings, keys: KeyStorage, *, was_provider: bool
     StorageError."""
     missing = []
     # One that was renamed for a rotation is not lost.
-    if not settings.token_keys and not any(map(keys.read, (TOKEN_KEY, PREVIOUS_TOKEN_KEY))):
-        missing.append(keys.where(TOKEN_KEY))
-    if was_provider and not keys.read_folder(PROVIDER):
-        missing.append(keys.where(PROVIDER))
+    if not settings.token_keys and not any(
+        map(keys.read, (stored_keys.TOKEN_KEY, stored_keys.PREVIOUS_TOKEN_KEY))
+    ):
+        missing.append(keys.where(stored_keys.TOKEN_KEY))
+    if was_provider and not keys.read_folder(stored_keys.PROVIDER):
+        missing.append(keys.where(stored_keys.PROVIDER))
     if missing and _run_in_child(_has_pods, settings):
         raise RootUnusable(
             f"Keys are missing: {' and '.join(missing)}. Restore them from a backup. With "
@@ -249,7 +244,7 @@ def _prepare_records(settings: Settings, layout: RootLayout, *, accept_loss: boo
         feature.prepare_root(settings, is_new=is_new)
     keys = engine.key_storage(settings)
     if keys.is_remote:
-        adopt_keys(keys, KeyFiles(layout.keys))
+        stored_keys.adopt_keys(keys, KeyFiles(layout.keys))
     if not is_new and not accept_loss:
         was_provider = settings.idp and remembered_provider(settings) is not None
         refuse_lost_keys(settings, keys, was_provider=was_provider)
@@ -262,8 +257,8 @@ def _prepare_records(settings: Settings, layout: RootLayout, *, accept_loss: boo
 def _prepare_keys(settings: Settings, keys: KeyStorage) -> None:
     """Create the keys that are missing. Raises RootUnusable, StorageError."""
     if not settings.token_keys:
-        ensure_token_key(keys)
-        load_token_keys(keys)
+        stored_keys.ensure_token_key(keys)
+        stored_keys.load_token_keys(keys)
     if settings.idp:
         from podstead.app.adapters.provider_keys import KeyFolder  # loads cryptography
 

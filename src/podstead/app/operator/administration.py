@@ -20,12 +20,7 @@ from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.root import remembered_issuer, remembered_provider, store_issuer
 from podstead.app.adapters.system import SystemClock
 from podstead.app.live_settings import SettingChanges, live_rows, read_stored
-from podstead.app.operator.data_root import (
-    OnStep,
-    opened_records,
-    served_settings,
-    settings_in_effect,
-)
+from podstead.app.operator import data_root
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings, StartRefused
 from podstead.core.clock import Clock
@@ -207,7 +202,7 @@ def _planner(pods: OpenedPods) -> PodProvisioner:
 
 
 async def rename_pod(
-    settings: Settings, name: str, new_name: str, *, on_step: OnStep
+    settings: Settings, name: str, new_name: str, *, on_step: data_root.OnStep
 ) -> RenamingReport:
     """Give a pod another name, and its account with it. Raises NotFound, UnusablePodName, Conflict,
     QuotaExceeded, RootUnusable, StorageError."""
@@ -365,7 +360,7 @@ class DataRoot:
     @cached_property
     def _provider_settings(self) -> Settings:
         """Those with which the accounts were created."""
-        return served_settings(self.settings)
+        return data_root.served_settings(self.settings)
 
     @property
     def issuer(self) -> str:
@@ -403,8 +398,8 @@ class DataRoot:
 @asynccontextmanager
 async def open_root(settings: Settings) -> AsyncIterator[DataRoot]:
     """Open an existing data root."""
-    async with opened_records(settings) as records, operator_audit(records) as audit:
-        yield DataRoot(await settings_in_effect(settings, records), records, audit)
+    async with data_root.opened_records(settings) as records, operator_audit(records) as audit:
+        yield DataRoot(await data_root.settings_in_effect(settings, records), records, audit)
 
 
 def existing_keys(
@@ -427,7 +422,7 @@ async def opened_keys(settings: Settings) -> AsyncIterator[KeyFolder]:
     if not has_records(settings):
         yield existing_keys(settings)
         return
-    async with opened_records(settings) as records, operator_audit(records) as audit:
+    async with data_root.opened_records(settings) as records, operator_audit(records) as audit:
         yield existing_keys(settings, records.clock, audit)
 
 

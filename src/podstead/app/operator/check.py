@@ -23,16 +23,10 @@ from podstead.app.adapters.keys import PROVIDER, check_token_key, load_token_key
 from podstead.app.adapters.provider_keys import decode_key
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.app.operator import data_root
 from podstead.app.operator.checking import bodies
 from podstead.app.operator.checking.findings import CheckContext, Code, Finding
 from podstead.app.operator.checking.repairs import Repairs, SetAside
-from podstead.app.operator.data_root import (
-    OnStep,
-    opened_records,
-    opened_store,
-    settings_in_effect,
-    unopened_store,
-)
 from podstead.config import Settings
 from podstead.core import errors
 from podstead.core.identifiers import ResourcePath, storage_root, subject_of
@@ -209,14 +203,18 @@ async def check_root(
     *,
     is_quick: bool,
     repair: bool,
-    on_step: OnStep,
+    on_step: data_root.OnStep,
     on_finding: Callable[[Finding], None],
 ) -> Sequence[Finding]:
     """All findings, each of which is passed to ``on_finding`` when it is found and, if ``repair``,
     has been repaired or cannot be."""
     layout = layout_of(settings)
     findings = []
-    async with opened_store(settings) if repair else nullcontext(unopened_store(settings)) as store:
+    async with (
+        data_root.opened_store(settings)
+        if repair
+        else nullcontext(data_root.unopened_store(settings)) as store
+    ):
         with store.removals_locked(), closing(store.inspect()) as records:
             now = datetime.now(tz=UTC).strftime("%Y-%m-%dT%H%M%SZ")
             base_url = records.read_fact(BASE_URL_FACT) or settings.base_url
@@ -284,7 +282,7 @@ async def measure_space(settings: Settings) -> SpaceFigures:
     StorageError, OSError."""
     disk = read_disk_usage(settings.root)
     space = DiskSpace(settings.root, min_free_bytes=settings.min_free_bytes)
-    async with opened_records(settings) as records:
-        quota_bytes = (await settings_in_effect(settings, records)).quota_bytes
+    async with data_root.opened_records(settings) as records:
+        quota_bytes = (await data_root.settings_in_effect(settings, records)).quota_bytes
         pods = await records.store.pod_totals(default_quota_bytes=quota_bytes)
     return SpaceFigures(pods, disk.free_bytes, space.floor_bytes(disk))

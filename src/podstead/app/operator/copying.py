@@ -29,15 +29,8 @@ from podstead.storage.backup.copying import not_copied
 from podstead.storage.backup.reading import DATABASE
 from podstead.storage.backup.sinks import copy_hashed
 from podstead.storage.blobs.s3_location import S3Location
+from podstead.storage.copying import rows as copying_rows
 from podstead.storage.copying.bodies import copy_bodies, verify_bodies
-from podstead.storage.copying.rows import (
-    CopyFailed,
-    CopyRefused,
-    CopyState,
-    RowTarget,
-    compare_rows,
-    copy_rows,
-)
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.files import make_private_directory, sync_directory
 from podstead.storage.inspection import Inspection
@@ -58,7 +51,9 @@ class Place:
 
     def __post_init__(self) -> None:
         if self.root is None and (self.database is None or self.bodies is None):
-            raise CopyRefused("Name a data root, or both a database and a place for large bodies.")
+            raise copying_rows.CopyRefused(
+                "Name a data root, or both a database and a place for large bodies."
+            )
 
     def shares_with(self, other: Place) -> bool:
         """Whether both have the same data root, database or place for large bodies."""
@@ -85,7 +80,7 @@ class Place:
         return RootLayout(self.root or Path(), self.bodies).blobs.resolve()
 
 
-class ClosingTarget(RowTarget, Protocol):
+class ClosingTarget(copying_rows.RowTarget, Protocol):
     """A target to be closed at the end."""
 
     def close(self) -> None: ...
@@ -129,7 +124,7 @@ def opened_target(place: Place) -> Iterator[tuple[OpenPlace, ClosingTarget]]:
             facts = engine.stored_facts(settings)
             is_in_use = facts.read_fact(BASE_URL_FACT) is not None
             if is_in_use and facts.read_fact(COPYING_FACT) is None:
-                raise CopyRefused("The target is not empty: a server has used it.")
+                raise copying_rows.CopyRefused("The target is not empty: a server has used it.")
         settings.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         _lock(opened, stack)
         engine.prepare_engine(settings, DiskSpace(settings.root))
@@ -170,7 +165,7 @@ def _lock(place: OpenPlace, stack: ExitStack) -> None:
     try:
         stack.enter_context(lock_root(place.layout.root))
     except RootInUse as error:
-        raise CopyRefused(
+        raise copying_rows.CopyRefused(
             f"A server is running on the data root {place.layout.root}. Stop it first."
         ) from error
 
@@ -209,12 +204,16 @@ async def copy_everything(
     Raises CopyRefused, CopyFailed, RootUnusable, StorageError, OSError.
     """
     if source.shares_with(target):
-        raise CopyRefused("The source and the target must not have anything in common.")
+        raise copying_rows.CopyRefused(
+            "The source and the target must not have anything in common."
+        )
     with opened_source(source) as (origin, records):
         name = _name_of(origin, records)
         for folder in folders() if target.root is None else ():
             if any(records.entries(folder.entry_kind)):
-                raise CopyRefused(f"There are {folder.contents}: name a data root for them, too.")
+                raise copying_rows.CopyRefused(
+                    f"There are {folder.contents}: name a data root for them, too."
+                )
         with opened_target(target) as (place, rows):
             state = _begun(rows, name, start_over=start_over)
             await _Copying(origin, records, place, rows, on_step).run(state)
@@ -235,29 +234,35 @@ def _name_of(origin: OpenPlace, records: Inspection) -> str:
     records.check_current()
     records.check_known()
     if records.read_fact(COPYING_FACT) is not None:
-        raise CopyRefused("The source is itself an unfinished copy. Finish that first.")
+        raise copying_rows.CopyRefused(
+            "The source is itself an unfinished copy. Finish that first."
+        )
     if unfinished_move(origin.settings):
-        raise CopyRefused("The source is being moved to another base URL. Finish that first.")
+        raise copying_rows.CopyRefused(
+            "The source is being moved to another base URL. Finish that first."
+        )
     base_url = records.read_fact(BASE_URL_FACT)
     if base_url is None:
-        raise CopyRefused("The source is empty: no server has used it.")
+        raise copying_rows.CopyRefused("The source is empty: no server has used it.")
     return f"{base_url} at change {records.newest_sequence()}"
 
 
-def _begun(target: RowTarget, name: str, *, start_over: bool) -> CopyState:
+def _begun(
+    target: copying_rows.RowTarget, name: str, *, start_over: bool
+) -> copying_rows.CopyState:
     """The state of a copy that has begun. Raises CopyRefused, StorageError."""
     state = target.state()
     if state is None:
         if not target.is_empty():
-            raise CopyRefused("The target is not empty.")
+            raise copying_rows.CopyRefused("The target is not empty.")
     elif not start_over:
         if state.source != name:
-            raise CopyRefused(
+            raise copying_rows.CopyRefused(
                 f"The target has an unfinished copy of {state.source}, and the source is {name}. "
                 "Use --start-over to replace it."
             )
         return state
-    begun = CopyState(name)
+    begun = copying_rows.CopyState(name)
     target.begin(begun)
     return begun
 
@@ -269,10 +274,10 @@ class _Copying:
     origin: OpenPlace
     records: Inspection
     place: OpenPlace
-    rows: RowTarget
+    rows: copying_rows.RowTarget
     on_step: OnStep
 
-    async def run(self, state: CopyState) -> None:
+    async def run(self, state: copying_rows.CopyState) -> None:
         list_bodies = self.records.large_bodies
         source, target = (
             engine.stored_blobs(self.origin.settings),
@@ -284,14 +289,16 @@ class _Copying:
         if self.origin.has_root and self.place.has_root:
             copy_files(self.origin.layout, self.place.layout, self.on_step)
         self._copy_keys()
-        state = copy_rows(self.records, self.rows, state, self.on_step, without=MOVED_WITHOUT)
+        state = copying_rows.copy_rows(
+            self.records, self.rows, state, self.on_step, without=MOVED_WITHOUT
+        )
         await verify_bodies(
             list_bodies, source, target, lambda *done: self.on_step("Verifying large bodies", *done)
         )
         with closing(inspect(self.place)) as copied:
-            compare_rows(self.records, copied, self.on_step, without=MOVED_WITHOUT)
+            copying_rows.compare_rows(self.records, copied, self.on_step, without=MOVED_WITHOUT)
         if read_all_keys(self.place.keys) != read_all_keys(self.origin.keys):
-            raise CopyFailed("The keys of the copy are others.")
+            raise copying_rows.CopyFailed("The keys of the copy are others.")
         engine.stored_facts(self.place.settings).write_fact(
             BODIES_FACT, engine.bodies_place(self.place.settings) or ""
         )
@@ -347,10 +354,10 @@ def _copy(path: Path, copy: Path) -> None:
         try:
             sha256 = copy_hashed(file, draft, size_bytes=status.st_size, mode=mode)
         except EOFError as error:
-            raise CopyFailed(f"{path} became shorter while it was copied.") from error
+            raise copying_rows.CopyFailed(f"{path} became shorter while it was copied.") from error
     with draft.open("rb", buffering=0) as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != sha256:
         draft.unlink()
-        raise CopyFailed(f"The copy of {path} is another one.")
+        raise copying_rows.CopyFailed(f"The copy of {path} is another one.")
     draft.replace(copy)

@@ -17,13 +17,7 @@ import msgspec
 from podstead.app.monitoring.diagnosis import Diagnosis, good, serious, skipped, warning
 from podstead.config import Settings
 from podstead.core.messages import counted
-from podstead.outbound.probing import (
-    BadCertificate,
-    CertificateFault,
-    NotReached,
-    ProbeReply,
-    probe,
-)
+from podstead.outbound import probing
 from podstead.web.authority import Authorities, is_loopback_url
 from podstead.web.probe_endpoint import PREFIX, SeenRequest
 
@@ -34,17 +28,19 @@ CLAIMED_ADDRESS: Final = "192.0.2.123"
 """An address for documentation (RFC 5737), which no client has."""
 
 _REMEDIES: Final = {
-    CertificateFault.EXPIRED: "Renew the certificate, and see why it was not renewed in time.",
-    CertificateFault.NOT_YET_VALID: "Check the clock of this machine.",
-    CertificateFault.WRONG_NAME: "Obtain a certificate for the host of the base URL.",
-    CertificateFault.SELF_SIGNED: (
+    probing.CertificateFault.EXPIRED: (
+        "Renew the certificate, and see why it was not renewed in time."
+    ),
+    probing.CertificateFault.NOT_YET_VALID: "Check the clock of this machine.",
+    probing.CertificateFault.WRONG_NAME: "Obtain a certificate for the host of the base URL.",
+    probing.CertificateFault.SELF_SIGNED: (
         "Obtain a certificate from an authority that browsers know, such as Let's Encrypt."
     ),
-    CertificateFault.NO_ISSUER: (
+    probing.CertificateFault.NO_ISSUER: (
         "Have the server or the proxy send the intermediate certificates as well: use the file "
         "that contains the whole chain, often called fullchain.pem."
     ),
-    CertificateFault.OTHER: "Obtain a new certificate.",
+    probing.CertificateFault.OTHER: "Obtain a new certificate.",
 }
 
 
@@ -61,15 +57,15 @@ class Outside:
         url = self.settings.base_url
         yield from self._names()
         try:
-            reply = probe(f"{url}/")
-        except BadCertificate as error:
+            reply = probing.probe(f"{url}/")
+        except probing.BadCertificate as error:
             yield good("base-url", f"There is a server at {url}.")
             remedy = _REMEDIES[error.fault]
             yield serious("tls", f"Clients refuse the certificate: {error}.", remedy)
             for check in ("proxy", "date", "issuer"):
                 yield skipped(check, "The certificate is not accepted.")
             return
-        except NotReached as error:
+        except probing.NotReached as error:
             yield serious(
                 "base-url",
                 f"{url} cannot be reached from here: {error}.",
@@ -110,7 +106,7 @@ class Outside:
             else:
                 yield good("dns", shown)
 
-    def _tls(self, reply: ProbeReply) -> Diagnosis:
+    def _tls(self, reply: probing.ProbeReply) -> Diagnosis:
         days = reply.certificate_days
         if days is None:
             if is_loopback_url(self.settings.base_url):
@@ -140,7 +136,7 @@ class Outside:
             place = f"{url}{PREFIX}{self.probe_key}"
             plain = _seen(place)
             claimed = _seen(place, X_Forwarded_For=CLAIMED_ADDRESS)
-        except NotReached as error:
+        except probing.NotReached as error:
             yield serious("base-url", f"{url} cannot be reached reliably: {error}.", "Try again.")
             return
         if plain is None or claimed is None:
@@ -211,7 +207,7 @@ class Outside:
         try:
             stated = _json(f"{issuer}/.well-known/openid-configuration")
             keys = _json(str(stated.get("jwks_uri")))
-        except NotReached as error:
+        except probing.NotReached as error:
             return serious("issuer", f"Applications cannot read about {issuer}: {error}.", remedy)
         if str(stated.get("issuer", "")).rstrip("/") != issuer:
             return serious(
@@ -222,7 +218,7 @@ class Outside:
         return good("issuer", f"Applications can read about {issuer} and its keys.")
 
 
-def _date(reply: ProbeReply) -> Diagnosis:
+def _date(reply: probing.ProbeReply) -> Diagnosis:
     text = reply.fields.get("date", "")
     try:
         difference_s = time.time() - parsedate_to_datetime(text).timestamp()
@@ -244,7 +240,9 @@ def _hops(seen: SeenRequest) -> list[str]:
 
 def _seen(url: str, **fields: str) -> SeenRequest | None:
     """What the server saw of a request; ``None`` if another server answered. Raises NotReached."""
-    reply = probe(url, fields={name.replace("_", "-"): value for name, value in fields.items()})
+    reply = probing.probe(
+        url, fields={name.replace("_", "-"): value for name, value in fields.items()}
+    )
     if reply.status != 200:
         return None
     try:
@@ -255,11 +253,11 @@ def _seen(url: str, **fields: str) -> SeenRequest | None:
 
 def _json(url: str) -> dict[str, Any]:
     """Raises NotReached."""
-    reply = probe(url, fields={"Accept": "application/json"})
+    reply = probing.probe(url, fields={"Accept": "application/json"})
     try:
         document = json.loads(reply.content)
     except ValueError:
         document = None
     if reply.status != 200 or not isinstance(document, dict):
-        raise NotReached(f"{url} has the status {reply.status}")
+        raise probing.NotReached(f"{url} has the status {reply.status}")
     return document

@@ -36,20 +36,12 @@ from granian.http import HTTP1Settings, HTTP2Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer, WorkerProcess
 
+from podstead.app.process import worker as process_worker
 from podstead.app.process.admin import Admin, Monitor, serve_admin
 from podstead.app.process.certificate import RENEWAL_SIGNAL, CertificatePair, Renewal, ServerKeys
 from podstead.app.process.listening import BACKLOG, ListeningSockets
 from podstead.app.process.logs import logging_config, server_level
 from podstead.app.process.tls.front import TlsFrontend, private_folder
-from podstead.app.process.worker import (
-    LEAVE_SIGNAL,
-    STOP_SIGNALS,
-    Factory,
-    WorkerContext,
-    run_worker,
-    signals_blocked,
-    start_thread,
-)
 from podstead.config import Settings
 from podstead.core.messages import counted
 from podstead.features import client_certificate_setting
@@ -81,7 +73,7 @@ def serve(
     listening: ListeningSockets,
     keys: ServerKeys | None,
     *,
-    factory: Factory,
+    factory: process_worker.Factory,
     on_ready: Callable[[], None],
     admin: Admin | None = None,
     keep_certificate: Callable[[], None] | None = None,
@@ -103,26 +95,30 @@ def serve(
     reports, report = multiprocessing.Pipe(duplex=False)
     with ExitStack() as held:
         front = held.enter_context(_front(settings, keys))
-        context = WorkerContext(settings, factory, listening, report, front, admin)
+        context = process_worker.WorkerContext(settings, factory, listening, report, front, admin)
         if keys is not None:
             context.socket_context = keys.socket_context
         server = _Server(context, keys)
-        with signals_blocked():
+        with process_worker.signals_blocked():
             stop = _Stop(server, listening.all, others_serve=others_serve)
-            start_thread(stop.wait)
+            process_worker.start_thread(stop.wait)
             ready = on_ready
             if admin is not None:
                 monitor = Monitor(settings, admin.folder, _Workers(server, stop))
-                start_thread(partial(serve_admin, admin, monitor))
+                process_worker.start_thread(partial(serve_admin, admin, monitor))
                 ready = partial(_note_readiness, monitor, on_ready)
-            start_thread(partial(_await_readiness, server, len(listening.http), reports, ready))
+            process_worker.start_thread(
+                partial(_await_readiness, server, len(listening.http), reports, ready)
+            )
             if keys is not None:
-                start_thread(Renewal(settings, server.keys_in_use, server.adopt).watch)
+                process_worker.start_thread(
+                    Renewal(settings, server.keys_in_use, server.adopt).watch
+                )
             if keep_certificate is not None:
-                start_thread(keep_certificate)
+                process_worker.start_thread(keep_certificate)
             try:
                 server.serve(
-                    spawn_target=partial(run_worker, context),
+                    spawn_target=partial(process_worker.run_worker, context),
                     target_loader=_load_nothing,
                     wrap_loader=False,
                 )
@@ -164,7 +160,7 @@ def _load_nothing() -> Callable[..., object]:
 class _Server(MPServer):
     """Granian's main process, which can also make the workers use a renewed certificate."""
 
-    def __init__(self, context: WorkerContext, keys: ServerKeys | None) -> None:
+    def __init__(self, context: process_worker.WorkerContext, keys: ServerKeys | None) -> None:
         settings = context.settings
         super().__init__(
             target="podstead",
@@ -305,7 +301,7 @@ class _Server(MPServer):
 def _leave(worker: WorkerProcess) -> None:
     """Have a worker accept nothing more, and go on serving the connections there are."""
     if worker.inner.pid is not None and _is_alive(worker):
-        os.kill(worker.inner.pid, LEAVE_SIGNAL)
+        os.kill(worker.inner.pid, process_worker.LEAVE_SIGNAL)
 
 
 def _is_alive(worker: WorkerProcess) -> bool:
@@ -329,7 +325,7 @@ class _Stop:
         return time.monotonic() - self._asked_s
 
     def wait(self) -> None:
-        signal.sigwait(STOP_SIGNALS)
+        signal.sigwait(process_worker.STOP_SIGNALS)
         self.ending = ExitReason.STOPPED
         # Once the workers have closed them as well, clients are refused immediately instead of
         # waiting in a queue.
@@ -339,7 +335,7 @@ class _Stop:
         self._asked_s = time.monotonic()
         self._server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
         if not is_forced:
-            signal.sigwait(STOP_SIGNALS)
+            signal.sigwait(process_worker.STOP_SIGNALS)
         self.ending = ExitReason.FORCED
         for worker in self._server.all_workers:
             worker.kill()  # type: ignore[no-untyped-call]
@@ -351,7 +347,7 @@ class _Stop:
         if not hasattr(signal, "sigtimedwait"):  # macOS
             time.sleep(_SETTLE_S)
             return False
-        return signal.sigtimedwait(STOP_SIGNALS, _SETTLE_S) is not None
+        return signal.sigtimedwait(process_worker.STOP_SIGNALS, _SETTLE_S) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,7 @@ from enum import Enum
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-from podstead.authn.claims import (
-    ACCESS_TOKEN_TYPES,
-    MAX_TOKEN_CHARACTERS,
-    is_current,
-    is_usable_address,
-    same_issuer,
-)
+from podstead.authn import claims as authn_claims
 from podstead.authn.issuers import CONFIGURATION_PATH, IssuerKeys
 from podstead.authn.resource_tokens import OwnProvider, TokenRules, signer_of
 from podstead.authn.web_ids import LookupKind, LookupLimits, TooManyLookups, WebIdIssuers
@@ -106,7 +100,7 @@ class Providers:
         address = typed.strip()
         if "://" not in address:
             address = f"https://{address}"
-        if not is_usable_address(address, allow_loopback=self.rules.allow_loopback):
+        if not authn_claims.is_usable_address(address, allow_loopback=self.rules.allow_loopback):
             raise ExternalSignInFailed(SignInProblem.NO_ADDRESS)
         failure: _Failure = ExternalSignInFailed(SignInProblem.NO_PROVIDER)
         if not {"#", "?"} & set(address):
@@ -140,7 +134,7 @@ class Providers:
             rules.allowed_issuers and name not in rules.allowed_issuers
         ):
             raise ExternalSignInFailed(SignInProblem.NOT_ACCEPTED)
-        if not is_usable_address(issuer, allow_loopback=rules.allow_loopback):
+        if not authn_claims.is_usable_address(issuer, allow_loopback=rules.allow_loopback):
             raise ExternalSignInFailed(SignInProblem.NO_PROVIDER)
         try:
             async with self.lookups.of(LookupKind.ISSUER, name, client_address):
@@ -167,14 +161,16 @@ def read_provider(
     """The provider that a description states. Raises ExternalSignInFailed if it is that of another
     provider, or of one that cannot be used."""
     named = _text(description, "issuer")
-    if named is None or not same_issuer(named, issuer):
+    if named is None or not authn_claims.same_issuer(named, issuer):
         raise ExternalSignInFailed(SignInProblem.NO_PROVIDER)
     endpoints = {
         name: _text(description, name)
         for name in ("authorization_endpoint", "token_endpoint", "registration_endpoint")
     }
     for address in endpoints.values():
-        if address is not None and not is_usable_address(address, allow_loopback=allow_loopback):
+        if address is not None and not authn_claims.is_usable_address(
+            address, allow_loopback=allow_loopback
+        ):
             raise ExternalSignInFailed(SignInProblem.UNUSABLE)
     authorization, token = endpoints["authorization_endpoint"], endpoints["token_endpoint"]
     if (
@@ -250,7 +246,7 @@ class IdTokenVerifier:
         """The WebID of the person, and the id of the session at the provider, empty if it names
         none. Raises ExternalSignInFailed."""
         try:
-            token = tokens.read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
+            token = tokens.read_token(text, max_characters=authn_claims.MAX_TOKEN_CHARACTERS)
             web_id = self._read(token, expected)
             signer_of(token, await self._candidates(token, expected.issuer))
         except RemoteUnavailable as error:
@@ -266,7 +262,7 @@ class IdTokenVerifier:
     ) -> tuple[tokens.PublicKey, ...]:
         """The keys that may have signed the token; those of this server need no request."""
         own = self.own
-        if own is None or not same_issuer(own.issuer, issuer):
+        if own is None or not authn_claims.same_issuer(own.issuer, issuer):
             return await self.issuers.candidates(token, issuer, None)
         key = await own.key(token.key_id)
         return () if key is None else (key,)
@@ -288,8 +284,8 @@ class IdTokenVerifier:
         clients = audience if isinstance(audience, list) else [audience]
         authorized = tokens.claim_text(claims, "azp")
         if (
-            not same_issuer(tokens.claim_text(claims, "iss") or "", expected.issuer)
-            or token.header.get("typ") in ACCESS_TOKEN_TYPES
+            not authn_claims.same_issuer(tokens.claim_text(claims, "iss") or "", expected.issuer)
+            or token.header.get("typ") in authn_claims.ACCESS_TOKEN_TYPES
             or expected.client_id not in clients
             or authorized not in (None, expected.client_id)
             or (authorized is None and len(clients) > 1)
@@ -298,10 +294,10 @@ class IdTokenVerifier:
         nonce = tokens.claim_text(claims, "nonce") or ""
         if not hmac.compare_digest(nonce.encode(errors="replace"), expected.nonce.encode()):
             raise tokens.InvalidJose("The token belongs to another sign-in")
-        if not is_current(claims, now_s=self.clock.now_ms() // 1000):
+        if not authn_claims.is_current(claims, now_s=self.clock.now_ms() // 1000):
             raise tokens.InvalidJose("The token has expired or is not valid yet")
         web_id = tokens.claim_text(claims, "webid" if "webid" in claims else "sub")
-        if web_id is None or not is_usable_address(
+        if web_id is None or not authn_claims.is_usable_address(
             web_id, allow_loopback=self.rules.allow_loopback
         ):
             raise tokens.InvalidJose("The token has no valid WebID")

@@ -18,14 +18,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from podstead.authn.relying_party.providers import (
-    ExpectedIdToken,
-    ExternalSignInFailed,
-    ForeignProvider,
-    IdTokenVerifier,
-    ProviderFinder,
-    SignInProblem,
-)
+from podstead.authn.relying_party import providers as foreign_providers
 from podstead.core import base64url
 from podstead.core.errors import OutboundError, RemoteUnavailable
 from podstead.jose.tokens import InvalidJose, Json, SigningKeyPair, read_object
@@ -66,7 +59,7 @@ def sign_in_secrets(browser_secret: str, state: str) -> SignInSecrets:
 
 
 def authorization_url(
-    provider: ForeignProvider,
+    provider: foreign_providers.ForeignProvider,
     *,
     client_id: str,
     redirect_uri: str,
@@ -234,9 +227,9 @@ class ExternalSignIns:
     """Begins and finishes sign-ins."""
 
     client: OwnClient
-    providers: ProviderFinder
+    providers: foreign_providers.ProviderFinder
     asks: ProviderClient
-    id_tokens: IdTokenVerifier
+    id_tokens: foreign_providers.IdTokenVerifier
     records: RecordStore
 
     async def begin(
@@ -274,13 +267,13 @@ class ExternalSignIns:
         state = answer.get("state", "")
         visit = await self._take(state, browser_secret)
         if key != provider_key(visit.issuer):
-            raise ExternalSignInFailed(SignInProblem.INVALID)
+            raise foreign_providers.ExternalSignInFailed(foreign_providers.SignInProblem.INVALID)
         named = answer.get("iss")
         if named != visit.issuer and (named is not None or visit.names_itself):
-            raise ExternalSignInFailed(SignInProblem.INVALID)
+            raise foreign_providers.ExternalSignInFailed(foreign_providers.SignInProblem.INVALID)
         code = answer.get("code", "")
         if "error" in answer or not code or len(code) > MAX_CODE_CHARACTERS:
-            raise ExternalSignInFailed(SignInProblem.DECLINED)
+            raise foreign_providers.ExternalSignInFailed(foreign_providers.SignInProblem.DECLINED)
         secrets = sign_in_secrets(browser_secret or "", state)
         request = token_request(
             code=code,
@@ -291,28 +284,28 @@ class ExternalSignIns:
         tokens = await self._exchange(visit.token_endpoint, request)
         id_token = tokens.get("id_token")
         if not isinstance(id_token, str):
-            raise ExternalSignInFailed(SignInProblem.INVALID)
-        expected = ExpectedIdToken(visit.issuer, visit.client_id, secrets.nonce)
+            raise foreign_providers.ExternalSignInFailed(foreign_providers.SignInProblem.INVALID)
+        expected = foreign_providers.ExpectedIdToken(visit.issuer, visit.client_id, secrets.nonce)
         web_id, session_id = await self.id_tokens.verify(id_token, expected)
         return CompletedSignIn(web_id, visit.issuer, visit.afterwards, session_id)
 
     # --- steps --------------------------------------------------------------------------------
 
-    async def _client_id(self, provider: ForeignProvider) -> str:
+    async def _client_id(self, provider: foreign_providers.ForeignProvider) -> str:
         """The identifier of this server at the provider: the address of its document, or one that
         the provider assigns (RFC 7591)."""
         client, key = self.client, provider_key(provider.issuer)
         if provider.reads_client_documents and client.has_reachable_documents:
             return client.documents + key
         if provider.registration_endpoint is None:
-            raise ExternalSignInFailed(SignInProblem.UNUSABLE)
+            raise foreign_providers.ExternalSignInFailed(foreign_providers.SignInProblem.UNUSABLE)
         headers = {"Content-Type": _JSON, "Accept": _JSON}
         answered = await self._ask(
             provider.registration_endpoint, json.dumps(client.metadata(key)).encode(), headers
         )
-        client_id = _read(answered, SignInProblem.UNUSABLE).get("client_id")
+        client_id = _read(answered, foreign_providers.SignInProblem.UNUSABLE).get("client_id")
         if not isinstance(client_id, str) or not client_id:
-            raise ExternalSignInFailed(SignInProblem.UNUSABLE)
+            raise foreign_providers.ExternalSignInFailed(foreign_providers.SignInProblem.UNUSABLE)
         return client_id
 
     async def _take(self, state: str, browser_secret: str | None) -> PendingSignIn:
@@ -320,11 +313,11 @@ class ExternalSignIns:
         ExternalSignInFailed."""
         stored = await self.records.read(VISITS, secret_key(state))
         if stored is None or browser_secret is None:
-            raise ExternalSignInFailed(SignInProblem.EXPIRED)
+            raise foreign_providers.ExternalSignInFailed(foreign_providers.SignInProblem.EXPIRED)
         if not hmac.compare_digest(stored.value.browser, secret_key(browser_secret)):
-            raise ExternalSignInFailed(SignInProblem.EXPIRED)
+            raise foreign_providers.ExternalSignInFailed(foreign_providers.SignInProblem.EXPIRED)
         if not await self.records.try_commit([VISITS.drop(stored.key)], [stored.unchanged]):
-            raise ExternalSignInFailed(SignInProblem.EXPIRED)
+            raise foreign_providers.ExternalSignInFailed(foreign_providers.SignInProblem.EXPIRED)
         return stored.value
 
     async def _exchange(self, endpoint: str, request: bytes) -> Json:
@@ -335,7 +328,7 @@ class ExternalSignIns:
         nonce = answered.fields.get("dpop-nonce")
         if answered.status not in _OK and nonce is not None:
             answered = await self._ask_with_proof(endpoint, request, key, nonce)
-        return _read(answered, SignInProblem.INVALID)
+        return _read(answered, foreign_providers.SignInProblem.INVALID)
 
     async def _ask_with_proof(
         self, endpoint: str, request: bytes, key: SigningKeyPair, nonce: str | None
@@ -357,16 +350,20 @@ class ExternalSignIns:
         try:
             return await self.asks.ask(url, content, headers)
         except RemoteUnavailable as error:
-            raise ExternalSignInFailed(SignInProblem.UNREACHABLE) from error
+            raise foreign_providers.ExternalSignInFailed(
+                foreign_providers.SignInProblem.UNREACHABLE
+            ) from error
         except OutboundError as error:
-            raise ExternalSignInFailed(SignInProblem.UNUSABLE) from error
+            raise foreign_providers.ExternalSignInFailed(
+                foreign_providers.SignInProblem.UNUSABLE
+            ) from error
 
 
-def _read(answered: ProviderResponse, problem: SignInProblem) -> Json:
+def _read(answered: ProviderResponse, problem: foreign_providers.SignInProblem) -> Json:
     """The JSON object of a successful response. Raises ExternalSignInFailed for any other."""
     if answered.status not in _OK:
-        raise ExternalSignInFailed(problem)
+        raise foreign_providers.ExternalSignInFailed(problem)
     try:
         return read_object(answered.content)
     except InvalidJose as error:
-        raise ExternalSignInFailed(problem) from error
+        raise foreign_providers.ExternalSignInFailed(problem) from error

@@ -12,16 +12,8 @@ from msgspec.structs import replace
 
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.features.access_limits import enforcement
+from podstead.features.access_limits import limits as limit_values
 from podstead.features.access_limits.form import LimitForm
-from podstead.features.access_limits.limits import (
-    DETAILS_TYPE,
-    SCOPES,
-    Limit,
-    details_of_limit,
-    details_of_scopes,
-    limit_of_details,
-    parse_details,
-)
 from podstead.idp.authorizations import PendingAuthorization
 from podstead.idp.client_metadata import SCOPES as USUAL_SCOPES
 from podstead.idp.client_metadata import redirect_host
@@ -34,8 +26,8 @@ from podstead.web.pages.templates import load_templates
 from podstead.web.sign_in.authorization import ClientTerms
 
 _METADATA: Final[Mapping[str, object]] = {
-    "authorization_details_types_supported": [DETAILS_TYPE],
-    "scopes_supported": [*USUAL_SCOPES, *SCOPES],
+    "authorization_details_types_supported": [limit_values.DETAILS_TYPE],
+    "scopes_supported": [*USUAL_SCOPES, *limit_values.SCOPES],
 }
 
 
@@ -55,10 +47,10 @@ class LimitConsent:
         Raises UnusableDetails."""
         given = next(iter(parameters.get("authorization_details", ())), None) or client.details
         if given is not None:
-            details = parse_details(given)
+            details = limit_values.parse_details(given)
         else:
             scopes = " ".join(parameters.get("scope", ())).split()
-            details = details_of_scopes(scopes)
+            details = limit_values.details_of_scopes(scopes)
         return msgspec.json.encode(details).decode() if details else None
 
     async def is_settled(
@@ -83,7 +75,9 @@ class LimitConsent:
         limit = await self.limits.of_client(web_id, client_id)
         if limit is None:
             return {}
-        details = details_of_limit(limit, base_url=self.base_url, now_s=self.limits.records.now_s())
+        details = limit_values.details_of_limit(
+            limit, base_url=self.base_url, now_s=self.limits.records.now_s()
+        )
         return {"authorization_details": details}
 
     # --- the page -----------------------------------------------------------------------------
@@ -204,12 +198,12 @@ class LimitConsent:
 
     def _asked(
         self, account: Account, pending: PendingAuthorization, own_folder: str
-    ) -> Limit | None:
+    ) -> limit_values.Limit | None:
         details = pending.interaction.request.details
         if details is None:
             return None
-        return limit_of_details(
-            parse_details(details),
+        return limit_values.limit_of_details(
+            limit_values.parse_details(details),
             pod=f"/{account.pod}/",
             base_url=self.base_url,
             own_folder=own_folder,

@@ -20,18 +20,9 @@ from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container
 from podstead.core.identity import IDENTITY_SCOPE, Identity
 from podstead.core.operation import Operation
 from podstead.core.vocab import LDP_BASIC_CONTAINER
+from podstead.features.access_limits import limits
 from podstead.features.access_limits.codes import LimitCodes
 from podstead.features.access_limits.enforcement import StoredLimit
-from podstead.features.access_limits.limits import (
-    ACTIONS,
-    EDIT,
-    MAX_PLACES,
-    AllowedPlace,
-    Limit,
-    everything,
-    folder_of_application,
-    usable_path,
-)
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.record_store import RecordStore, Versioned
@@ -43,7 +34,7 @@ PRESETS: Final[Mapping[str, int]] = {"day": 1, "week": 7, "month": 30, "year": 3
 """The ends that can be chosen without a date, in days."""
 _PLACE: Final = "place:"
 _ACTIONS_OF: Final = "actions:"
-_OFFERED: Final = (("read",), ("add",), ("read", "add"), ACTIONS, (*ACTIONS, "rules"))
+_OFFERED: Final = (("read",), ("add",), ("read", "add"), limits.ACTIONS, (*limits.ACTIONS, "rules"))
 """What can be chosen for one place, besides what is chosen for all of them."""
 _ADJUSTABLE: Final = 30
 """For how many places this is offered before they are chosen: each is a field of every form."""
@@ -103,7 +94,7 @@ class LimitForm:
         named |= {place.path for each in others for place in each.value.limit.places}
         number = 1
         while True:
-            path = folder_of_application(pod, name, number)
+            path = limits.folder_of_application(pod, name, number)
             is_named = any(each.startswith(path) for each in named)
             if not is_named and not await self._is_there(path):
                 return path
@@ -118,22 +109,22 @@ class LimitForm:
         *,
         form: str,
         pod: str,
-        chosen: Limit | None,
-        asked: Limit | None = None,
+        chosen: limits.Limit | None,
+        asked: limits.Limit | None = None,
         own_folder: str | None = None,
         with_identity: bool = False,
     ) -> Markup:
         """The fields of the form with the id ``form``. ``chosen`` is the present limit, ``None``
         for everything; ``asked`` is what the application asks for. The page of consent has the box
         for statements of identity itself. Raises StorageError."""
-        everything_now = everything(pod)
+        everything_now = limits.everything(pod)
         current = chosen or (everything_now if asked is None else asked)
         places = {each.path: each for each in current.places}
         tree = await self.tree(pod)
         shown = set(_paths(tree))
         given = [each.actions for each in current.places if each.path != own_folder]
         given += [current.shared] if current.shared else []
-        common = tuple(each for each in ACTIONS if all(each in actions for actions in given))
+        common = tuple(each for each in limits.ACTIONS if all(each in actions for actions in given))
         own = {
             each.path: (*each.actions, *(["rules"] if each.rules else []))
             for each in current.places
@@ -171,7 +162,7 @@ class LimitForm:
         )
         return Markup(text)  # noqa: S704 - of a template, which escapes
 
-    def described(self, limit: Limit, new_folder: str | None = None) -> Mapping[str, object]:
+    def described(self, limit: limits.Limit, new_folder: str | None = None) -> Mapping[str, object]:
         """A limit in the words of the templates."""
         return {
             "places": [
@@ -197,10 +188,10 @@ class LimitForm:
         sent: FormSubmission,
         *,
         pod: str,
-        asked: Limit | None = None,
+        asked: limits.Limit | None = None,
         own_folder: str | None = None,
-        present: Limit | None = None,
-    ) -> Limit:
+        present: limits.Limit | None = None,
+    ) -> limits.Limit:
         """The limit that was chosen in place of the present one. Without a choice it is what was
         asked for, or everything. Raises BadRequest."""
         now_s = self.records.now_s()
@@ -209,29 +200,29 @@ class LimitForm:
         if sent.text("only"):
             # A folder that was chosen is the limit, whatever else is still ticked.
             access = "less"
-            common = {each: sent.fields.get(each) for each in ACTIONS}
+            common = {each: sent.fields.get(each) for each in limits.ACTIONS}
             sent = FormSubmission({_PLACE + sent.text("only"): "yes", **common})
         identity = sent.ticked(IDENTITY_SCOPE)
         if access == "all":
-            return everything(pod, ends_s=ends_s)
+            return limits.everything(pod, ends_s=ends_s)
         if access == "asked" and asked is not None:
             ends = [each for each in (asked.ends_s, ends_s) if each is not None]
             return replace(asked, identity=identity, ends_s=min(ends, default=None))
-        actions = tuple(each for each in ACTIONS if sent.ticked(each))
+        actions = tuple(each for each in limits.ACTIONS if sent.ticked(each))
         named = [name.removeprefix(_PLACE) for name in sent.fields if name.startswith(_PLACE)]
         if sent.text("another"):
             named.append(sent.text("another").strip().removeprefix(self.base_url))
-        paths = [usable_path(each) for each in dict.fromkeys(named)]
-        if None in paths or len(paths) > MAX_PLACES:
+        paths = [limits.usable_path(each) for each in dict.fromkeys(named)]
+        if None in paths or len(paths) > limits.MAX_PLACES:
             raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
         places = [_place(sent, str(each), actions) for each in paths]
         if own_folder is not None and sent.ticked("own_folder"):
             places = [each for each in places if each.path != own_folder]
-            places.append(AllowedPlace(own_folder, ACTIONS))
+            places.append(limits.AllowedPlace(own_folder, limits.ACTIONS))
         shared = actions if sent.ticked("shared") else ()
         if not (places or shared) or not all(each.actions for each in places):
             raise BadRequest(LimitCodes.NOTHING_CHOSEN)
-        return Limit(
+        return limits.Limit(
             pod,
             tuple(places),
             shared,
@@ -241,7 +232,7 @@ class LimitForm:
             ends_s=ends_s,
         )
 
-    async def make_folder(self, limit: Limit, own_folder: str, owner: Identity) -> str:
+    async def make_folder(self, limit: limits.Limit, own_folder: str, owner: Identity) -> str:
         """Create the folder of an application and return its path, if the limit has it. Raises
         RequestRefused, ServerTrouble."""
         if all(each.path != own_folder for each in limit.places):
@@ -253,20 +244,20 @@ class LimitForm:
         return own_folder
 
 
-def _place(sent: FormSubmission, path: str, common: tuple[str, ...]) -> AllowedPlace:
+def _place(sent: FormSubmission, path: str, common: tuple[str, ...]) -> limits.AllowedPlace:
     """A place with what was chosen for it, or for all of them."""
     own = sent.text(_ACTIONS_OF + path).split()
-    actions = tuple(each for each in ACTIONS if each in own) if own else common
-    return AllowedPlace(path, actions, EDIT in actions and "rules" in own)
+    actions = tuple(each for each in limits.ACTIONS if each in own) if own else common
+    return limits.AllowedPlace(path, actions, limits.EDIT in actions and "rules" in own)
 
 
-def _choice(chosen: Limit | None, asked: Limit | None) -> str:
+def _choice(chosen: limits.Limit | None, asked: limits.Limit | None) -> str:
     if chosen is None:
         return "all" if asked is None else "asked"
     return "all" if _is_whole(chosen) else "less"
 
 
-def _is_whole(limit: Limit) -> bool:
+def _is_whole(limit: limits.Limit) -> bool:
     return replace(limit, identity=True, ends_s=None, paused=False).is_everything
 
 

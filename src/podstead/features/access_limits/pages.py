@@ -13,18 +13,9 @@ from msgspec.structs import replace
 from podstead.core.errors import BadRequest, NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.features.access_limits import enforcement
+from podstead.features.access_limits import limits as limit_values
 from podstead.features.access_limits.codes import LimitCodes
 from podstead.features.access_limits.form import LimitForm
-from podstead.features.access_limits.limits import (
-    ACTIONS,
-    ADD,
-    EDIT,
-    READ,
-    AllowedPlace,
-    Limit,
-    everything,
-    usable_path,
-)
 from podstead.storage.records import Precondition, Record
 from podstead.wac.acl import origin_of
 from podstead.wac.modes import Mode
@@ -38,7 +29,12 @@ from podstead.web.routes import route
 if TYPE_CHECKING:
     from podstead.app.provider import Provider
 
-_ACTION_OF: Final = {Mode.READ: READ, Mode.APPEND: ADD, Mode.WRITE: EDIT, Mode.CONTROL: EDIT}
+_ACTION_OF: Final = {
+    Mode.READ: limit_values.READ,
+    Mode.APPEND: limit_values.ADD,
+    Mode.WRITE: limit_values.EDIT,
+    Mode.CONTROL: limit_values.EDIT,
+}
 _MAX_CLIENT_CHARACTERS: Final = 2048
 
 
@@ -55,7 +51,7 @@ class Limited:
     is_credential: bool = False
 
     @property
-    def limit(self) -> Limit | None:
+    def limit(self) -> limit_values.Limit | None:
         return None if self.stored is None else self.stored.limit
 
 
@@ -82,7 +78,7 @@ class ApplicationPages:
             name=found.name,
             action=f"{enforcement.PAGE}/{page.segment}",
             question=None if limit is None else asked,
-            described=self.form.described(limit or everything(found.pod)),
+            described=self.form.described(limit or limit_values.everything(found.pod)),
             fields=await self.form.fields(
                 form="limit",
                 pod=found.pod,
@@ -101,12 +97,12 @@ class ApplicationPages:
         match sent.text("do"):
             case "pause" | "resume" as chosen:
 
-                def changed(limit: Limit) -> Limit:
+                def changed(limit: limit_values.Limit) -> limit_values.Limit:
                     return replace(limit, paused=chosen == "pause")
 
             case "widen":
 
-                def changed(limit: Limit) -> Limit:
+                def changed(limit: limit_values.Limit) -> limit_values.Limit:
                     wider = _widened(limit, sent.text("path"), sent.text("mode"))
                     return limit if limit.is_everything else wider
 
@@ -120,7 +116,7 @@ class ApplicationPages:
                 )
                 made = await self.form.make_folder(read, folder, person.identity)
 
-                def changed(limit: Limit) -> Limit:
+                def changed(limit: limit_values.Limit) -> limit_values.Limit:
                     return replace(read, paused=limit.paused)
 
         records: list[Record] = []
@@ -132,7 +128,7 @@ class ApplicationPages:
                 value = enforcement.StoredLimit(
                     person.web_id,
                     client_id,
-                    everything(found.pod),
+                    limit_values.everything(found.pod),
                     is_credential=found.is_credential,
                 )
                 preconditions.append(enforcement.LIMITS.absent(key))
@@ -260,17 +256,20 @@ def _pod_of(page: PageRequest) -> ResourcePath:
 
 def _question(page: PageRequest) -> tuple[str, str] | None:
     """The path and mode that an application was refused."""
-    path, mode = usable_path(page.query_text("path")), page.query_text("mode")
+    path, mode = limit_values.usable_path(page.query_text("path")), page.query_text("mode")
     return None if path is None or mode not in set(_ACTION_OF) else (path, mode)
 
 
-def _widened(limit: Limit, path: str, mode: str) -> Limit:
+def _widened(limit: limit_values.Limit, path: str, mode: str) -> limit_values.Limit:
     """The limit with one more mode on one resource, and what is in it. Raises BadRequest."""
-    usable = usable_path(path)
+    usable = limit_values.usable_path(path)
     if usable is None or mode not in set(_ACTION_OF):
         raise BadRequest(LimitCodes.NOT_AN_ADDRESS)
-    place = next((each for each in limit.places if each.path == usable), AllowedPlace(usable, ()))
+    place = next(
+        (each for each in limit.places if each.path == usable),
+        limit_values.AllowedPlace(usable, ()),
+    )
     given = {*place.actions, _ACTION_OF[Mode(mode)]}
-    actions = tuple(each for each in ACTIONS if each in given)
-    wider = AllowedPlace(usable, actions, place.rules or mode == Mode.CONTROL)
+    actions = tuple(each for each in limit_values.ACTIONS if each in given)
+    wider = limit_values.AllowedPlace(usable, actions, place.rules or mode == Mode.CONTROL)
     return replace(limit, places=(*(each for each in limit.places if each.path != usable), wider))

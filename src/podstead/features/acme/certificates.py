@@ -31,13 +31,8 @@ import requests
 from acme import challenges, crypto_util, errors, messages
 from acme.client import ClientNetwork, ClientV2
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
 from josepy.jwa import ES256
 from josepy.jwk import JWKEC
 
@@ -96,7 +91,7 @@ def order_certificate(order: CertificateOrder, publish: Publish) -> bytes:
 
 
 def _order(order: CertificateOrder, publish: Publish) -> bytes:
-    key = JWKEC(key=load_pem_private_key(order.account_key, None))
+    key = JWKEC(key=serialization.load_pem_private_key(order.account_key, None))
     network = ClientNetwork(
         key,
         alg=ES256,
@@ -334,7 +329,9 @@ def _listening_address(settings: Settings) -> str:
 
 def _new_key() -> bytes:
     key = ec.generate_private_key(ec.SECP256R1())
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
 
 
 def _write(path: Path, content: bytes) -> None:

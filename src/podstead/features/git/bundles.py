@@ -21,16 +21,10 @@ from podstead.config import Settings
 from podstead.core.errors import RequestRefused, ServerTrouble, StorageError, Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.features import TakenRepositories
-from podstead.features.git import entries
+from podstead.features.git import entries, repositories
 from podstead.features.git.configuration import IGNORED_DEFECTS
 from podstead.features.git.directories import Directories, directories_of
 from podstead.features.git.processes import GitProcesses, installed_git
-from podstead.features.git.repositories import (
-    ClaimedRepository,
-    charge_repository,
-    first_branch,
-    new_name,
-)
 from podstead.resources.exporting.contents import Bundled, RepositoryBundle
 from podstead.resources.importing.pod_archive import ArchivedRepository
 from podstead.resources.importing.values import NotTaken
@@ -108,7 +102,7 @@ class RepositoryBundles:
 
     async def _take(
         self, container: ResourcePath, content: Callable[[], AsyncIterator[bytes]]
-    ) -> ClaimedRepository:
+    ) -> repositories.ClaimedRepository:
         """A new repository with the content of a bundle. It is removed by the next sweep unless its
         record is committed before the claim is released.
 
@@ -130,9 +124,9 @@ class RepositoryBundles:
                 raise Unprocessable("It is not a bundle of a valid git repository") from error
             file.unlink()
 
-        name = new_name(self.records.randomness)
+        name = repositories.new_name(self.records.randomness)
         claim = await self.directories.make(name, container, fill)
-        return ClaimedRepository(name, container, claim)
+        return repositories.ClaimedRepository(name, container, claim)
 
     async def _fetch(self, repository: Path, bundle: Path) -> None:
         await self._git(
@@ -153,7 +147,7 @@ class RepositoryBundles:
         ]
         branches = at_head or [name for name in references if name.startswith(_BRANCHES)]
         if branches:
-            await self._git(repository, "symbolic-ref", _HEAD, first_branch(branches))
+            await self._git(repository, "symbolic-ref", _HEAD, repositories.first_branch(branches))
 
     @asynccontextmanager
     async def taken(
@@ -161,7 +155,7 @@ class RepositoryBundles:
     ) -> AsyncIterator[TakenRepositories]:
         """The repositories, which are removed again unless the caller has committed their
         records."""
-        taken: list[ClaimedRepository] = []
+        taken: list[repositories.ClaimedRepository] = []
         not_taken: list[NotTaken] = []
         try:
             for each in archived:
@@ -183,7 +177,9 @@ class RepositoryBundles:
             raise
         store = self.records.store
         for claimed in taken:
-            await charge_repository(store, self.directories, claimed.name, claimed.container)
+            await repositories.charge_repository(
+                store, self.directories, claimed.name, claimed.container
+            )
             claimed.claim.close()
 
     async def _git(self, repository: Path, *arguments: str) -> str:

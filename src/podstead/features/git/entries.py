@@ -13,19 +13,9 @@ from typing import Final, NewType
 from podstead.core.codes import ErrorCode
 from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.storage import records as storage_records
 from podstead.storage.protocol import EntryRegistry
 from podstead.storage.record_store import Changes, RecordStore
-from podstead.storage.records import (
-    DropEntry,
-    Entry,
-    EntryAt,
-    EntryId,
-    NoEntry,
-    PodRecord,
-    Precondition,
-    PutEntry,
-    Record,
-)
 
 RepositoryName = NewType("RepositoryName", str)
 """32 hexadecimal digits of randomness."""
@@ -39,7 +29,7 @@ _AT_ONCE: Final = 1000
 
 async def repository_entries(
     store: EntryRegistry, *, now_ms: int, root: ResourcePath | None = None
-) -> AsyncIterator[Entry]:
+) -> AsyncIterator[storage_records.Entry]:
     """The entries of one storage, or of all. Raises StorageError."""
     after = ""
     while page := await store.list_entries(
@@ -50,24 +40,26 @@ async def repository_entries(
         after = page[-1].entry
 
 
-def repository_of(container: ResourcePath) -> EntryId:
+def repository_of(container: ResourcePath) -> storage_records.EntryId:
     """The entry whose value is the name of the container's repository."""
-    return EntryId(f"{KIND}/{container}")
+    return storage_records.EntryId(f"{KIND}/{container}")
 
 
-def container_of(entry: Entry) -> ResourcePath:
+def container_of(entry: storage_records.Entry) -> ResourcePath:
     """The container whose repository an entry names."""
     return ResourcePath(entry.entry.removeprefix(f"{KIND}/"))
 
 
-def repository_name_in(entry: Entry) -> RepositoryName:
+def repository_name_in(entry: storage_records.Entry) -> RepositoryName:
     """The repository that an entry names."""
     return RepositoryName(entry.value.decode("ascii"))
 
 
-def put_repository(container: ResourcePath, name: RepositoryName) -> PutEntry:
+def put_repository(container: ResourcePath, name: RepositoryName) -> storage_records.PutEntry:
     """The record that gives a container a repository."""
-    return PutEntry(repository_of(container), name.encode("ascii"), owner=storage_root(container))
+    return storage_records.PutEntry(
+        repository_of(container), name.encode("ascii"), owner=storage_root(container)
+    )
 
 
 class GitCodes(ErrorCode):
@@ -85,9 +77,9 @@ class RepositoryRecords:
     def __init__(self, records: RecordStore) -> None:
         self._records = records
 
-    def of_deletion(self, container: ResourcePath) -> Sequence[Record]:
+    def of_deletion(self, container: ResourcePath) -> Sequence[storage_records.Record]:
         """Remove the repository of a container, if it has one."""
-        return (DropEntry(repository_of(container)),)
+        return (storage_records.DropEntry(repository_of(container)),)
 
     async def of_move(
         self,
@@ -105,21 +97,24 @@ class RepositoryRecords:
         for entry in entries if some else ():
             if await store.read_entry(entry, now_ms=now_ms) is not None:
                 raise Conflict(GitCodes.CONTAINS_REPOSITORY)
-        return Changes(None, (), [NoEntry(entry) for entry in entries])
+        return Changes(None, (), [storage_records.NoEntry(entry) for entry in entries])
 
     async def of_renaming(
         self,
-        pod: PodRecord,
-        after: PodRecord,
+        pod: storage_records.PodRecord,
+        after: storage_records.PodRecord,
         renamed: Callable[[ResourcePath], ResourcePath],
     ) -> Changes[None]:
         """The repositories stay where they are, and belong to the new containers."""
         del after
-        preconditions: list[Precondition] = []
-        records: list[Record] = []
+        preconditions: list[storage_records.Precondition] = []
+        records: list[storage_records.Record] = []
         now_ms = self._records.now_ms()
         async for each in repository_entries(self._records.store, root=pod.root, now_ms=now_ms):
-            preconditions.append(EntryAt(each.entry, each.version))
+            preconditions.append(storage_records.EntryAt(each.entry, each.version))
             name = repository_name_in(each)
-            records += [DropEntry(each.entry), put_repository(renamed(container_of(each)), name)]
+            records += [
+                storage_records.DropEntry(each.entry),
+                put_repository(renamed(container_of(each)), name),
+            ]
         return Changes(None, records, preconditions)

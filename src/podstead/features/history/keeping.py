@@ -28,17 +28,11 @@ from podstead.core.date_times import DAY_MS
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ACL_SUFFIX, ResourcePath, storage_root
 from podstead.core.identity import Identity
+from podstead.storage import records as storage_records
 from podstead.storage.capacity import PodQuotas
 from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
 from podstead.storage.quota import fixed_charge
 from podstead.storage.record_store import RecordKind, RecordStore
-from podstead.storage.records import (
-    AtVersion,
-    KeepFormer,
-    ResourceKind,
-    Version,
-    Write,
-)
 from podstead.wac.effective import acl_paths
 from podstead.wac.modes import governed
 
@@ -110,7 +104,7 @@ class Retention:
 
     def is_kept(self, state: FormerState, now_ms: int) -> bool:
         """Whether a state is young enough."""
-        if state.kind == ResourceKind.ACL.value:
+        if state.kind == storage_records.ResourceKind.ACL.value:
             limit_ms = max(self.deleted_ms, self.versions_ms)
         else:
             limit_ms = self.deleted_ms if state.deleted else self.versions_ms
@@ -169,7 +163,7 @@ class KnownCreation(msgspec.Struct, frozen=True, array_like=True):
     path: ResourcePath
     agent: str | None
     client: str | None
-    version: Version
+    version: storage_records.Version
     at_ms: int
 
 
@@ -193,7 +187,7 @@ class CreationLog:
         self._retentions = retentions
         self._waiting: dict[ResourcePath, list[KnownCreation]] = {}
 
-    def committed(self, agent: Identity | None, write: Write) -> None:
+    def committed(self, agent: Identity | None, write: storage_records.Write) -> None:
         """As :class:`WriteObserver` says."""
         if write.deletes:  # what is moved is not created
             return
@@ -270,7 +264,7 @@ class Thinning:
         if state.path != self._path:
             self._begin(state.path)
         is_kept = self._retention.is_kept(state, self._now_ms)
-        if state.kind == ResourceKind.ACL.value:
+        if state.kind == storage_records.ResourceKind.ACL.value:
             return not is_kept
         if state.deleted:
             # With what was deleted, its versions leave the trash: those with its time of creation.
@@ -333,7 +327,9 @@ class Keeper:
         self._written: Counter[ResourcePath] = Counter()
         self._looking: dict[ResourcePath, asyncio.Task[None]] = {}
 
-    async def extended(self, agent: Identity | None, write: Write) -> Write:
+    async def extended(
+        self, agent: Identity | None, write: storage_records.Write
+    ) -> storage_records.Write:
         """Add to a write what it keeps (:class:`WriteExtension`)."""
         puts = write.puts
         if len(puts) == 1 and not write.deletes:  # most writes
@@ -364,7 +360,7 @@ class Keeper:
             if written > LOOK_AFTER_BYTES:
                 replaced = replaced and root not in self._looking
                 self.tidy_soon(root)
-        keeps = KeepFormer(
+        keeps = storage_records.KeepFormer(
             replaced,
             retention.deleted_ms > 0,
             None if agent is None else agent.iri,
@@ -504,15 +500,15 @@ async def drop_all(records: RecordStore, states: Sequence[FormerState]) -> None:
 
 
 def _rules_of(
-    paths: Sequence[ResourcePath], write: Write
-) -> tuple[tuple[ResourcePath, AtVersion], ...]:
+    paths: Sequence[ResourcePath], write: storage_records.Write
+) -> tuple[tuple[ResourcePath, storage_records.AtVersion], ...]:
     """The ACL that governs each path before the write.
 
     The decision about the write depends on it, and is among its preconditions.
     """
     acls = {}
     for each in write.preconditions:
-        if type(each) is AtVersion and each.path.endswith(ACL_SUFFIX):
+        if type(each) is storage_records.AtVersion and each.path.endswith(ACL_SUFFIX):
             acls[each.path] = each
     found = []
     for path in paths:

@@ -8,14 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, unquote, urlencode
 
+from podstead.core import identifiers
 from podstead.core.errors import BadRequest
-from podstead.core.identifiers import (
-    ResourcePath,
-    is_container,
-    parent_container,
-    parse_path,
-    storage_root,
-)
 from podstead.features.history.keeping import Choice
 from podstead.features.history.trash import DeletedItem, Trash, TrashCodes, kept_of
 from podstead.web.account.actor_names import ActorNames
@@ -59,7 +53,7 @@ class ShownItem:
     name: str
     folder: str
     is_container: bool
-    path: ResourcePath
+    path: identifiers.ResourcePath
     version: str
     size_bytes: int
     who: str
@@ -122,7 +116,7 @@ class TrashPage:
         """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest, and what a PUT raises."""
         sent = await page.form()
         person = page.signed_in()
-        pod = ChosenPod(ResourcePath(sent.text("pod")), person.pods)
+        pod = ChosenPod(identifiers.ResourcePath(sent.text("pod")), person.pods)
         if pod.root not in person.pods:
             raise BadRequest(WebCodes.FORM_MALFORMED)
         do, address = sent.text("do"), f"{TRASH}?pod={pod.name}"
@@ -168,7 +162,7 @@ class TrashPage:
         """Remove all of it. Raises NotAuthenticated, AccessDenied, BadRequest."""
         sent = await page.form()
         person = page.signed_in()
-        pod = ChosenPod(ResourcePath(sent.text("pod")), person.pods)
+        pod = ChosenPod(identifiers.ResourcePath(sent.text("pod")), person.pods)
         if pod.root not in person.pods or sent.text("sure") != "yes":
             raise BadRequest(WebCodes.FORM_MALFORMED)
         await self.trash.past.gate.require_control(page.identity, pod.root)
@@ -179,17 +173,19 @@ class TrashPage:
             f"{PURGE}?{query}", Notice("purged" if is_gone else "partly-purged")
         )
 
-    def _path_in(self, root: ResourcePath, typed: str) -> ResourcePath:
+    def _path_in(self, root: identifiers.ResourcePath, typed: str) -> identifiers.ResourcePath:
         """From a URL, a path of the server, or a name in the pod. Raises BadRequest."""
         text = typed.removeprefix(self.site.base_url)
         if not text.startswith("/"):
             text = root + text
-        path = parse_path(quote(text, safe="/%").encode("ascii"))
-        if storage_root(path) != root or is_reserved(path):
+        path = identifiers.parse_path(quote(text, safe="/%").encode("ascii"))
+        if identifiers.storage_root(path) != root or is_reserved(path):
             raise BadRequest(TrashCodes.NOT_IN_POD)
         return path
 
-    async def _choose(self, page: PageRequest, root: ResourcePath, sent: FormSubmission) -> None:
+    async def _choose(
+        self, page: PageRequest, root: identifiers.ResourcePath, sent: FormSubmission
+    ) -> None:
         """How long the pod keeps former states. Raises NotAuthenticated, AccessDenied,
         BadRequest."""
         past = self.trash.past
@@ -214,11 +210,11 @@ def _days(text: str, longest: int) -> int | None:
 
 def _shown(item: DeletedItem, pod: ChosenPod, who: str, application: str) -> ShownItem:
     state = item.state
-    above = parent_container(state.path) or pod.root
+    above = identifiers.parent_container(state.path) or pod.root
     return ShownItem(
         name=shown_name(state.path),
         folder=unquote(above[len(pod.root) :]).strip("/"),
-        is_container=is_container(state.path),
+        is_container=identifiers.is_container(state.path),
         path=state.path,
         version=state.version,
         size_bytes=state.size_bytes,
@@ -240,8 +236,8 @@ def _key_of(order: str) -> Callable[[ShownItem], Any]:
     return keys.get(order, lambda each: -each.deleted_ms)
 
 
-def _path(text: str) -> ResourcePath:
+def _path(text: str) -> identifiers.ResourcePath:
     """Raises BadRequest."""
     if not text.isascii():
         raise BadRequest(WebCodes.FORM_MALFORMED)
-    return parse_path(text.encode("ascii"))
+    return identifiers.parse_path(text.encode("ascii"))

@@ -20,19 +20,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from podstead.core import identifiers
 from podstead.core.codes import ErrorCode
 from podstead.core.date_times import DAY_MS
 from podstead.core.errors import AccessDenied, Conflict, NotAuthenticated, NotFound
-from podstead.core.identifiers import (
-    ResourcePath,
-    acl_of,
-    description_of,
-    is_container,
-    parent_container,
-    slash_variant,
-    storage_root,
-    subject_of,
-)
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.core.operation import Operation
@@ -110,14 +101,18 @@ class Trash:
 
     @cached_property
     def _semaphores(self) -> AgentSemaphores:
-        return AgentSemaphores(base_url=self.documents.url_of(ResourcePath("")))
+        return AgentSemaphores(base_url=self.documents.url_of(identifiers.ResourcePath("")))
 
     def turn(self, agent: Identity | None) -> AbstractAsyncContextManager[None]:
         """The turn of the agent, which does one thing at a time. Raises RateLimited."""
         return self._semaphores.of(agent)
 
     async def items(
-        self, agent: Identity | None, origin: str | None, place: ResourcePath, root: ResourcePath
+        self,
+        agent: Identity | None,
+        origin: str | None,
+        place: identifiers.ResourcePath,
+        root: identifiers.ResourcePath,
     ) -> TrashList:
         """What was deleted at or below a place, the newest first. Raises RateLimited,
         StorageError."""
@@ -134,7 +129,9 @@ class Trash:
             others = others and await self.past.controls(agent, origin, root)
             return TrashList(found, others)
 
-    async def _deleted(self, place: ResourcePath, root: ResourcePath) -> AsyncIterator[FormerState]:
+    async def _deleted(
+        self, place: identifiers.ResourcePath, root: identifiers.ResourcePath
+    ) -> AsyncIterator[FormerState]:
         """Items at or below a place, the newest first, of which others may be removed meanwhile."""
         condition = (
             "deleted = 1 AND path >= %s AND path < %s"
@@ -161,7 +158,11 @@ class Trash:
         return DeletedItem(state, shows_agent)
 
     async def item(
-        self, agent: Identity | None, origin: str | None, path: ResourcePath, version: str
+        self,
+        agent: Identity | None,
+        origin: str | None,
+        path: identifiers.ResourcePath,
+        version: str,
     ) -> FormerState:
         """An item that the agent may restore, by its path and the version that was deleted.
 
@@ -173,7 +174,7 @@ class Trash:
                 return state
         raise NotFound
 
-    async def _found(self, path: ResourcePath, version: str) -> Sequence[FormerState]:
+    async def _found(self, path: identifiers.ResourcePath, version: str) -> Sequence[FormerState]:
         condition = "path = %s AND version = %s AND deleted = 1"
         return await self.past.select(_root_of(path), condition, path, version)
 
@@ -194,8 +195,8 @@ class Trash:
         origin: str | None,
         item: FormerState,
         *,
-        to: ResourcePath | None = None,
-    ) -> ResourcePath:
+        to: identifiers.ResourcePath | None = None,
+    ) -> identifiers.ResourcePath:
         """Create an item again, by default under its name or, if that is taken, another one;
         its path. Raises what a PUT raises, and Conflict if ``to`` is taken or it is too large."""
         async with self.turn(agent):
@@ -207,8 +208,8 @@ class Trash:
         origin: str | None,
         item: FormerState,
         *,
-        to: ResourcePath | None = None,
-    ) -> ResourcePath:
+        to: identifiers.ResourcePath | None = None,
+    ) -> identifiers.ResourcePath:
         """As :meth:`restore`, by a caller who has the turn."""
         tree = await self._tree(item)
         if len(tree) > MAX_RESOURCES:
@@ -240,7 +241,11 @@ class Trash:
         raise Conflict(TrashCodes.NAME_TAKEN)
 
     async def remove(
-        self, agent: Identity | None, origin: str | None, path: ResourcePath, version: str
+        self,
+        agent: Identity | None,
+        origin: str | None,
+        path: identifiers.ResourcePath,
+        version: str,
     ) -> None:
         """Remove an item and its versions for good, by an agent who has Control of all of it now
         and had it then, or has Control of the storage.
@@ -257,7 +262,11 @@ class Trash:
         raise NotFound
 
     async def empty(
-        self, agent: Identity | None, origin: str | None, place: ResourcePath, root: ResourcePath
+        self,
+        agent: Identity | None,
+        origin: str | None,
+        place: identifiers.ResourcePath,
+        root: identifiers.ResourcePath,
     ) -> bool:
         """Remove everything that the agent may remove at or below a place; whether nothing is left
         that the agent may know of. Raises RateLimited, StorageError, Overloaded."""
@@ -280,7 +289,7 @@ class Trash:
             await self.keeper.drop(gone)
             return is_empty and count < _MAX_PAGES * LOOKED_AT
 
-    async def purge(self, agent: Identity | None, path: ResourcePath) -> bool:
+    async def purge(self, agent: Identity | None, path: identifiers.ResourcePath) -> bool:
         """Remove everything that is kept of a resource, in at most :data:`MAX_STEPS` steps; whether
         nothing is left. The caller has authorized it. Raises NotFound, RateLimited, StorageError,
         Overloaded."""
@@ -353,8 +362,8 @@ class Trash:
             if not await self.past.may(agent, origin, state, *needed):
                 raise NotAuthenticated if agent is None else AccessDenied
 
-    async def _is_taken(self, path: ResourcePath) -> bool:
-        found = await self.past.records.store.read_metadata([path, slash_variant(path)])
+    async def _is_taken(self, path: identifiers.ResourcePath) -> bool:
+        found = await self.past.records.store.read_metadata([path, identifiers.slash_variant(path)])
         return any(found.values())
 
     async def _bodies(self, states: Sequence[FormerState]) -> list[tuple[FormerState, Body]]:
@@ -377,7 +386,7 @@ class Trash:
         agent: Identity | None,
         origin: str | None,
         item: FormerState,
-        target: ResourcePath,
+        target: identifiers.ResourcePath,
         bodies: Sequence[tuple[FormerState, Body]],
         *,
         gone: Sequence[FormerState],
@@ -398,17 +407,21 @@ class Trash:
         await self.resources.create(request, puts, read)
 
     async def _put(
-        self, source: ResourcePath, target: ResourcePath, state: FormerState, body: Body
+        self,
+        source: identifiers.ResourcePath,
+        target: identifiers.ResourcePath,
+        state: FormerState,
+        body: Body,
     ) -> Put:
         """How a state is stored again. What names its subject gets the new name. Raises
         UnknownContext."""
-        path = ResourcePath(target + state.path[len(source) :])
+        path = identifiers.ResourcePath(target + state.path[len(source) :])
         kind, content_type = ResourceKind(state.kind), state.content_type
         names_subject = kind is not ResourceKind.DOCUMENT and state.size_bytes > 0
         if path != state.path and names_subject and is_rdf(content_type):
             is_acl = kind is ResourceKind.ACL
-            subject = state.path if kind.is_container else subject_of(state.path)
-            new_subject = ResourcePath(target + subject[len(source) :])
+            subject = state.path if kind.is_container else identifiers.subject_of(state.path)
+            new_subject = identifiers.ResourcePath(target + subject[len(source) :])
             relocation = Relocation(subject, new_subject, (source, target))
             relocated = relocated_rules if is_acl else relocated_description
             content = await self.past.content(state)
@@ -434,7 +447,7 @@ class KeptOfResource:
         return self.deleted + self.versions + self.rules
 
 
-async def kept_of(records: RecordStore, path: ResourcePath) -> KeptOfResource:
+async def kept_of(records: RecordStore, path: identifiers.ResourcePath) -> KeptOfResource:
     """Raises NotFound for a path in no storage, StorageError."""
     where, values = at_or_below(path)
     acl, gone = ResourceKind.ACL.value, "deleted > 0"
@@ -451,7 +464,9 @@ async def kept_of(records: RecordStore, path: ResourcePath) -> KeptOfResource:
     return KeptOfResource(deleted, versions, rules, size_bytes, is_stored=stored is not None)
 
 
-async def drop_kept(records: RecordStore, path: ResourcePath) -> AsyncGenerator[int, None]:
+async def drop_kept(
+    records: RecordStore, path: identifiers.ResourcePath
+) -> AsyncGenerator[int, None]:
     """Remove everything that :func:`kept_of` counts, also rules, and say after each step how many
     states are gone. Raises NotFound, StorageError, Overloaded."""
     root, (where, values) = _root_of(path), at_or_below(path)
@@ -467,29 +482,33 @@ def _is_acl(state: FormerState) -> bool:
     return state.kind == ResourceKind.ACL.value
 
 
-def at_or_below(path: ResourcePath) -> tuple[str, Sequence[str]]:
+def at_or_below(path: identifiers.ResourcePath) -> tuple[str, Sequence[str]]:
     """A condition for what was deleted with a resource, and its values."""
-    if is_container(path):
+    if identifiers.is_container(path):
         return "path >= %s AND path < %s", (path, end_of(path))
-    return "path IN (%s, %s, %s)", (path, acl_of(path), description_of(path))
+    return "path IN (%s, %s, %s)", (
+        path,
+        identifiers.acl_of(path),
+        identifiers.description_of(path),
+    )
 
 
-def _root_of(path: ResourcePath) -> ResourcePath:
+def _root_of(path: identifiers.ResourcePath) -> identifiers.ResourcePath:
     """Raises NotFound for a path in no storage."""
-    root = storage_root(path)
+    root = identifiers.storage_root(path)
     if root is None:
         raise NotFound
     return root
 
 
-def _numbered(path: ResourcePath, number: int) -> ResourcePath:
+def _numbered(path: identifiers.ResourcePath, number: int) -> identifiers.ResourcePath:
     """The path itself for 1, and then "name-2.txt", "name-3.txt" and so on."""
     if number == 1:
         return path
-    parent = parent_container(path) or ResourcePath("/")
+    parent = identifiers.parent_container(path) or identifiers.ResourcePath("/")
     name = path[len(parent) :].removesuffix("/")
-    slash = "/" if is_container(path) else ""
+    slash = "/" if identifiers.is_container(path) else ""
     stem, dot, extension = name.rpartition(".")
     if slash or not stem:
-        return ResourcePath(f"{parent}{name}-{number}{slash}")
-    return ResourcePath(f"{parent}{stem}-{number}{dot}{extension}")
+        return identifiers.ResourcePath(f"{parent}{name}-{number}{slash}")
+    return identifiers.ResourcePath(f"{parent}{stem}-{number}{dot}{extension}")

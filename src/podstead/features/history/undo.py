@@ -20,18 +20,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.core import identifiers
 from podstead.core.conditional import Conditions
 from podstead.core.errors import Conflict, NotFound, RequestRefused
-from podstead.core.identifiers import (
-    ACL_SUFFIX,
-    ResourcePath,
-    acl_of,
-    ancestors,
-    description_of,
-    parent_container,
-    storage_root,
-    subject_of,
-)
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation
 from podstead.features.history.keeping import KnownCreation
@@ -72,7 +63,7 @@ class UndoableChange:
     in_conflict: bool
 
     @property
-    def path(self) -> ResourcePath:
+    def path(self) -> identifiers.ResourcePath:
         return self.before.path
 
     @property
@@ -85,7 +76,7 @@ class UndoableChange:
 class UndoableCreation:
     """A resource that the actor has created. One in conflict cannot be deleted."""
 
-    path: ResourcePath
+    path: identifiers.ResourcePath
     at_ms: int
     present: Metadata
     in_conflict: bool
@@ -126,7 +117,9 @@ class _StatesOfResource:
         self.last = state
 
 
-def _undoes_itself(change: UndoableChange, created: Mapping[ResourcePath, KnownCreation]) -> bool:
+def _undoes_itself(
+    change: UndoableChange, created: Mapping[identifiers.ResourcePath, KnownCreation]
+) -> bool:
     """Whether the actor has deleted what the actor had created."""
     creation = created.get(change.path)
     return (
@@ -148,7 +141,9 @@ class Undo:
     past: Past
     trash: Trash
 
-    async def actors(self, agent: Identity | None, root: ResourcePath) -> Sequence[Actor]:
+    async def actors(
+        self, agent: Identity | None, root: identifiers.ResourcePath
+    ) -> Sequence[Actor]:
         """Who has changed something in a storage, as far as it is kept. Raises RateLimited,
         StorageError."""
         statement = (
@@ -164,7 +159,7 @@ class Undo:
         return list(found)[:MAX_ACTORS]
 
     async def changes(
-        self, agent: Identity | None, root: ResourcePath, actor: Actor, since_ms: int
+        self, agent: Identity | None, root: identifiers.ResourcePath, actor: Actor, since_ms: int
     ) -> UndoableChanges:
         """What the actor has changed in a storage since a time, as far as the agent may read it.
         Raises RateLimited, StorageError."""
@@ -172,7 +167,7 @@ class Undo:
             return await self._changes(agent, root, actor, since_ms)
 
     async def _changes(
-        self, agent: Identity | None, root: ResourcePath, actor: Actor, since_ms: int
+        self, agent: Identity | None, root: identifiers.ResourcePath, actor: Actor, since_ms: int
     ) -> UndoableChanges:
         created = {
             path: each
@@ -201,22 +196,25 @@ class Undo:
         return UndoableChanges(found, shown, is_complete=is_complete)
 
     async def _created(
-        self, root: ResourcePath, since_ms: int = 0
-    ) -> Mapping[ResourcePath, KnownCreation]:
+        self, root: identifiers.ResourcePath, since_ms: int = 0
+    ) -> Mapping[identifiers.ResourcePath, KnownCreation]:
         """The last creations; none if nothing would be in the trash."""
         if not self.past.retentions.of(root).deleted_ms:
             return {}
         return await self.trash.keeper.creations.of(root, since_ms)
 
     async def _creations(
-        self, agent: Identity | None, actor: Actor, created: Mapping[ResourcePath, KnownCreation]
+        self,
+        agent: Identity | None,
+        actor: Actor,
+        created: Mapping[identifiers.ResourcePath, KnownCreation],
     ) -> Sequence[UndoableCreation]:
         """What is still there of it, as far as the agent may read it, the last path first."""
-        found: dict[ResourcePath, UndoableCreation] = {}
-        removed: Counter[ResourcePath] = Counter()
+        found: dict[identifiers.ResourcePath, UndoableCreation] = {}
+        removed: Counter[identifiers.ResourcePath] = Counter()
         paths, store = sorted(created, reverse=True), self.past.records.store
         for path in paths:
-            of_path = (path, acl_of(path), description_of(path))
+            of_path = (path, identifiers.acl_of(path), identifiers.description_of(path))
             stored = await store.read_metadata(of_path)
             present = stored[path]
             await asyncio.sleep(0)
@@ -230,8 +228,8 @@ class Undo:
                 number = removed[path]
                 members = await store.list_members(path, limit=number + 1)
                 is_unchanged = is_unchanged and len(members) == number
-            if is_unchanged and subject_of(path) == path:
-                removed[parent_container(path) or path] += 1
+            if is_unchanged and identifiers.subject_of(path) == path:
+                removed[identifiers.parent_container(path) or path] += 1
             found[path] = UndoableCreation(path, created[path].at_ms, present, not is_unchanged)
             if len(found) == MAX_CHANGES:
                 break
@@ -240,19 +238,19 @@ class Undo:
         return [
             each
             for path, each in found.items()
-            if subject_of(path) == path or subject_of(path) not in gone
+            if identifiers.subject_of(path) == path or identifiers.subject_of(path) not in gone
         ]
 
-    async def _may_read(self, agent: Identity | None, path: ResourcePath) -> bool:
-        if path.endswith(ACL_SUFFIX):
-            return await self.past.controls(agent, None, subject_of(path))
+    async def _may_read(self, agent: Identity | None, path: identifiers.ResourcePath) -> bool:
+        if path.endswith(identifiers.ACL_SUFFIX):
+            return await self.past.controls(agent, None, identifiers.subject_of(path))
         grant, _ = await self.past.gate.current_grant(agent, None, path)
         return grant.allows(Mode.READ)
 
     async def _is_unchanged(self, actor: Actor, creation: KnownCreation, present: Metadata) -> bool:
         """Whether nobody but the actor has changed what the actor has created."""
         version, path = creation.version, present.path
-        root = storage_root(path)
+        root = identifiers.storage_root(path)
         if present.version == version or root is None:
             return present.version == version
         for state in await self.past.select(root, "path = %s ORDER BY modified_ms, version", path):
@@ -261,7 +259,7 @@ class Undo:
         return present.version == version
 
     async def _by_resource(
-        self, root: ResourcePath, actor: Actor, since_ms: int
+        self, root: identifiers.ResourcePath, actor: Actor, since_ms: int
     ) -> AsyncIterator[_StatesOfResource]:
         states: _StatesOfResource | None = None
         async for page in self.past.pages(root, "ended_ms >= %s", since_ms):
@@ -279,7 +277,7 @@ class Undo:
         before, last = states.before, states.last
         if before is None:
             return None
-        path, subject = before.path, subject_of(before.path)
+        path, subject = before.path, identifiers.subject_of(before.path)
         stored = await self.past.records.store.read_metadata([path, subject])
         present = stored[path]
         if before is last and last.deleted == DELETED_WITH:
@@ -295,14 +293,14 @@ class Undo:
 
     async def _is_in_trash(self, state: FormerState) -> bool:
         """Whether the subject or container with which a state was deleted is there."""
-        above = [subject_of(state.path), *ancestors(state.path)]
+        above = [identifiers.subject_of(state.path), *identifiers.ancestors(state.path)]
         condition = (
             f"ended_version = %s AND deleted = 1 AND path IN ({', '.join(['%s'] * len(above))})"
         )
         return bool(await self.past.select(state.root, condition, state.ended_version, *above))
 
     async def undo(
-        self, agent: Identity | None, root: ResourcePath, actor: Actor, since_ms: int
+        self, agent: Identity | None, root: identifiers.ResourcePath, actor: Actor, since_ms: int
     ) -> tuple[int, int]:
         """Undo changes, each by itself; how many were undone, and how many were not, because they
         are in conflict, the agent may not, or there are more than :data:`MAX_CHANGES`. Raises

@@ -9,13 +9,7 @@ from urllib.parse import unquote, urlencode
 from podstead.core.date_times import read_day
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.features.history.undo import (
-    Actor,
-    Undo,
-    UndoableChange,
-    UndoableChanges,
-    UndoableCreation,
-)
+from podstead.features.history import undo as history_undo
 from podstead.storage.former_states import DELETED
 from podstead.web.account.actor_names import ActorNames
 from podstead.web.account.home import ChosenPod, chosen_pod
@@ -54,7 +48,7 @@ class UndoPage:
     """Lists changes, and undoes them."""
 
     site: Site
-    undo: Undo
+    undo: history_undo.Undo
     names: ActorNames
 
     @route(UNDO, "GET")
@@ -64,7 +58,7 @@ class UndoPage:
         await self.undo.past.gate.require_control(page.identity, pod.root)
         actors = await self.undo.actors(page.identity, pod.root)
         who, since = page.query_text("who"), page.query_text("since")
-        found: UndoableChanges | None = None
+        found: history_undo.UndoableChanges | None = None
         if who and since:
             found = await self.undo.changes(page.identity, pod.root, _actor(who), _begin(since))
         named = await self.names.of(page, pod.root, [each.agent for each in actors])
@@ -104,17 +98,17 @@ def _title(who: str, application: str) -> str:
     return _("%(who)s with %(application)s") % {"who": who, "application": application}
 
 
-def _key(actor: Actor) -> str:
+def _key(actor: history_undo.Actor) -> str:
     """How forms name the actor."""
     return f"{actor.agent or ''} {actor.client or ''}"
 
 
-def _actor(key: str) -> Actor:
+def _actor(key: str) -> history_undo.Actor:
     """Raises BadRequest."""
     agent, space, client = key.partition(" ")
     if not space:
         raise BadRequest(WebCodes.FORM_MALFORMED)
-    return Actor(agent or None, client or None)
+    return history_undo.Actor(agent or None, client or None)
 
 
 def _begin(since: str) -> int:
@@ -125,13 +119,15 @@ def _begin(since: str) -> int:
         raise BadRequest(WebCodes.DATE_MALFORMED) from error
 
 
-def _shown(change: UndoableChange | UndoableCreation, pod: ChosenPod) -> ShownUndo:
-    was_deleted = isinstance(change, UndoableChange) and change.last.deleted == DELETED
+def _shown(
+    change: history_undo.UndoableChange | history_undo.UndoableCreation, pod: ChosenPod
+) -> ShownUndo:
+    was_deleted = isinstance(change, history_undo.UndoableChange) and change.last.deleted == DELETED
     return ShownUndo(
         name=unquote(change.path[len(pod.root) :]),
         is_container=is_container(change.path),
         was_deleted=was_deleted,
-        was_created=isinstance(change, UndoableCreation),
+        was_created=isinstance(change, history_undo.UndoableCreation),
         in_conflict=change.in_conflict,
         at_ms=change.at_ms,
     )

@@ -21,23 +21,8 @@ from podstead.core.errors import BadRequest, RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX, DESCRIPTION_SUFFIX
 from podstead.core.media_types import RDF_TYPES, TURTLE, MediaType, parse_media_type
 from podstead.core.vocab import PIM_STORAGE_CLASS, RDF_TYPE, RDFS
+from podstead.features.importers import folders as importers_folders
 from podstead.features.importers import values
-from podstead.features.importers.folders import (
-    OCTET_STREAM,
-    SUFFIXES,
-    EntryKind,
-    FolderEntry,
-    Found,
-    OtherServer,
-    Parts,
-    checked_base_url,
-    extension_of,
-    json_of,
-    readable_path,
-    resources_of,
-    segment_of,
-    type_by_extension,
-)
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.graph import Graph, Iri, Literal, Subject
 
@@ -68,7 +53,7 @@ _TYPES: Final = {
 }
 
 
-class CommunityServerData(OtherServer):
+class CommunityServerData(importers_folders.OtherServer):
     """The data of one server."""
 
     def __init__(self, path: Path, *, base_url: str | None = None) -> None:
@@ -79,7 +64,7 @@ class CommunityServerData(OtherServer):
                 f"{path} is not the data folder of a Community Solid Server: it has no "
                 f"'{_INTERNAL}'. Name the folder of its option --rootFilePath"
             )
-        self.base_url = checked_base_url(base_url or self._record(_BASE_URL))
+        self.base_url = importers_folders.checked_base_url(base_url or self._record(_BASE_URL))
         of_accounts: list[values.FoundPod] = []
         version = self._record(_VERSION)
         if isinstance(version, str) and not version.startswith(_KNOWN_VERSION):
@@ -90,11 +75,11 @@ class CommunityServerData(OtherServer):
         self.pods = [*of_accounts, *self._further_pods(of_accounts)]
         self._note_what_is_outside()
 
-    def resources(self, pod: values.FoundPod) -> Found:
+    def resources(self, pod: values.FoundPod) -> importers_folders.Found:
         """Everything in a pod, containers before their members."""
         others = {each.folder for each in self.pods if each.folder != pod.folder}
         but = frozenset({*others, (_INTERNAL,)})
-        for found in resources_of(self._folder, pod, self, but=but):
+        for found in importers_folders.resources_of(self._folder, pod, self, but=but):
             if not isinstance(found, values.FoundResource) or found.parts is None:
                 yield found
             elif found.path.endswith(DESCRIPTION_SUFFIX):
@@ -103,7 +88,7 @@ class CommunityServerData(OtherServer):
                     yield found
             elif found.path.endswith(_POLICY_SUFFIX):
                 yield values.LeftOut(
-                    readable_path(found.parts),
+                    importers_folders.readable_path(found.parts),
                     "It has access rules of Access Control Policy, which are not taken: only the "
                     "owner has access",
                 )
@@ -116,13 +101,16 @@ class CommunityServerData(OtherServer):
                     if document is None
                     else values.ignored_origins(document.graph, subject_url=url)
                 ):
-                    yield values.LeftOut(readable_path(found.parts), reason)
+                    yield values.LeftOut(importers_folders.readable_path(found.parts), reason)
                 yield found
             else:
-                if found.content_type == OCTET_STREAM and not self._says_nothing(found):
+                if found.content_type == importers_folders.OCTET_STREAM and not self._says_nothing(
+                    found
+                ):
                     yield values.LeftOut(
-                        readable_path(found.parts),
-                        f"The media type of its extension is not known; it is {OCTET_STREAM} now",
+                        importers_folders.readable_path(found.parts),
+                        "The media type of its extension is not known; it is"
+                        f" {importers_folders.OCTET_STREAM} now",
                     )
                 yield found
 
@@ -139,7 +127,7 @@ class CommunityServerData(OtherServer):
 
     # --- names and types ----------------------------------------------------------------------
 
-    suffixes = (*SUFFIXES, _POLICY_SUFFIX)
+    suffixes = (*importers_folders.SUFFIXES, _POLICY_SUFFIX)
     kept = _KEPT
 
     def without_extension(self, name: str) -> str:
@@ -147,9 +135,13 @@ class CommunityServerData(OtherServer):
         extension = name.rpartition(".")[2]
         return name.removesuffix(f"$.{extension}") or name
 
-    def document_type(self, entry: FolderEntry, url: str) -> str:
-        extension = extension_of(entry.name)
-        media_type = _TYPES.get(extension) or type_by_extension(extension) or OCTET_STREAM
+    def document_type(self, entry: importers_folders.FolderEntry, url: str) -> str:
+        extension = importers_folders.extension_of(entry.name)
+        media_type = (
+            _TYPES.get(extension)
+            or importers_folders.type_by_extension(extension)
+            or importers_folders.OCTET_STREAM
+        )
         description = (
             *entry.parts[:-1],
             f"{self.without_extension(entry.name)}{DESCRIPTION_SUFFIX}",
@@ -161,8 +153,11 @@ class CommunityServerData(OtherServer):
 
     def _says_nothing(self, found: values.FoundResource) -> bool:
         """Whether the file's name means octets, or leaves the type open."""
-        extension = extension_of(found.parts[-1]) if found.parts else ""
-        return extension in {"", _UNKNOWN} or type_by_extension(extension) is not None
+        extension = importers_folders.extension_of(found.parts[-1]) if found.parts else ""
+        return (
+            extension in {"", _UNKNOWN}
+            or importers_folders.type_by_extension(extension) is not None
+        )
 
     # --- descriptions -------------------------------------------------------------------------
 
@@ -178,7 +173,7 @@ class CommunityServerData(OtherServer):
             return b""
         return serialize(document.with_graph(kept), TURTLE, base_iri=found.url)
 
-    def _parsed(self, parts: Parts, base_iri: str) -> Document | None:
+    def _parsed(self, parts: importers_folders.Parts, base_iri: str) -> Document | None:
         try:
             return parse(self._folder.read(parts), TURTLE, base_iri=base_iri)
         except RequestRefused:
@@ -186,10 +181,10 @@ class CommunityServerData(OtherServer):
 
     # --- accounts and pods --------------------------------------------------------------------
 
-    def _record(self, parts: Parts) -> Any:  # noqa: ANN401 - any JSON
+    def _record(self, parts: importers_folders.Parts) -> Any:  # noqa: ANN401 - any JSON
         """The payload of one of the server's own records, ``None`` if it cannot be read."""
         try:
-            return json_of(self._folder.read(parts))["payload"]
+            return importers_folders.json_of(self._folder.read(parts))["payload"]
         except (RequestRefused, KeyError, TypeError):
             return None
 
@@ -214,7 +209,10 @@ class CommunityServerData(OtherServer):
         return accounts, pods
 
     def _accounts(
-        self, stored: _StoredAccount, pods: Sequence[values.FoundPod], entry: FolderEntry
+        self,
+        stored: _StoredAccount,
+        pods: Sequence[values.FoundPod],
+        entry: importers_folders.FolderEntry,
     ) -> Iterator[values.FoundAccount]:
         logins = [each for each in stored.passwords.values() if each.verified]
         for unverified in stored.passwords.values():
@@ -237,7 +235,7 @@ class CommunityServerData(OtherServer):
             ),
         )
 
-    def _pod(self, pod: _StoredPod, entry: FolderEntry) -> values.FoundPod | None:
+    def _pod(self, pod: _StoredPod, entry: importers_folders.FolderEntry) -> values.FoundPod | None:
         url = pod.baseUrl.removesuffix("/") + "/"
         parts = self._parts_of(url)
         if parts is None or not self._folder.has_folder(parts):
@@ -250,7 +248,7 @@ class CommunityServerData(OtherServer):
         owner = owners[0] if owners else self._owner_in_acl(parts, url)
         return values.FoundPod(_name_of(parts), url, owner, parts)
 
-    def _parts_of(self, url: str) -> Parts | None:
+    def _parts_of(self, url: str) -> importers_folders.Parts | None:
         """The folder of a pod's files: below its path, or below the subdomain."""
         if url.startswith(self.base_url):
             names = url[len(self.base_url) :].strip("/")
@@ -263,7 +261,9 @@ class CommunityServerData(OtherServer):
         """Storages without an account: the server's root, and containers in it."""
         folders = {pod.folder for pod in known}
         for parts in ((), *(each.parts for each in self._folder.entries() if _is_folder(each))):
-            url = self.base_url + "".join(f"{segment_of(part, kept=_KEPT)}/" for part in parts)
+            url = self.base_url + "".join(
+                f"{importers_folders.segment_of(part, kept=_KEPT)}/" for part in parts
+            )
             if parts in folders or parts == (_INTERNAL,):
                 continue
             document = self._parsed((*parts, DESCRIPTION_SUFFIX), url)
@@ -310,15 +310,15 @@ class _StoredAccount(msgspec.Struct):
     )
 
 
-def _is_folder(entry: FolderEntry) -> bool:
-    return entry.kind is EntryKind.FOLDER and entry.is_text
+def _is_folder(entry: importers_folders.FolderEntry) -> bool:
+    return entry.kind is importers_folders.EntryKind.FOLDER and entry.is_text
 
 
 def _is_storage(graph: Graph, url: str) -> bool:
     return (Iri(url), Iri(RDF_TYPE), Iri(PIM_STORAGE_CLASS)) in graph
 
 
-def _name_of(parts: Parts) -> str:
+def _name_of(parts: importers_folders.Parts) -> str:
     """The name of a pod in this folder; empty for the root of the server."""
     return parts[-1] if parts else ""
 

@@ -32,14 +32,7 @@ import msgspec
 from podstead.core.errors import BadRequest, RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX, DESCRIPTION_SUFFIX, encode_segment, parse_path
 from podstead.core.media_types import TURTLE
-from podstead.features.importers.values import (
-    FoundAccount,
-    FoundPod,
-    FoundResource,
-    LeftOut,
-    NotThisServer,
-    owner_in_acl,
-)
+from podstead.features.importers import values
 
 Parts = tuple[str, ...]
 """The path from the root folder to a file or folder, as names."""
@@ -148,7 +141,7 @@ class Folder:
         except OSError as error:
             raise Unreadable(_reason(error)) from error
 
-    async def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
+    async def content(self, resource: values.FoundResource) -> AsyncIterator[bytes]:
         """What a reader provides for a resource, or its file. Raises Unreadable."""
         if resource.content is not None:
             yield resource.content
@@ -218,7 +211,7 @@ def _reason(error: OSError) -> str:
 
 SUFFIXES: Final = (ACL_SUFFIX, DESCRIPTION_SUFFIX)
 
-Found = Iterator[FoundResource | LeftOut]
+Found = Iterator[values.FoundResource | values.LeftOut]
 
 
 class NamedFiles:
@@ -254,7 +247,7 @@ class NamedFiles:
         """Why an entry is not a resource: empty if nothing is lost, ``None`` if it is one."""
         return None
 
-    def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
+    def content(self, resource: values.FoundResource) -> AsyncIterator[bytes]:
         """The content of a resource that is not a container. Iterating raises Unreadable."""
         return self._folder.content(resource)
 
@@ -265,10 +258,10 @@ class OtherServer(NamedFiles):
     base_url: str
     """The URL at which it was served, with a trailing slash."""
 
-    pods: Sequence[FoundPod]
-    accounts: Sequence[FoundAccount] = ()
+    pods: Sequence[values.FoundPod]
+    accounts: Sequence[values.FoundAccount] = ()
 
-    left_out: list[LeftOut]
+    left_out: list[values.LeftOut]
     """The items outside of pods that cannot be imported."""
 
     def __init__(self, path: Path, *, base_url: str | None = None) -> None:  # noqa: ARG002
@@ -276,16 +269,16 @@ class OtherServer(NamedFiles):
         super().__init__(path)
         self.left_out = []
 
-    def resources(self, pod: FoundPod) -> Found:
+    def resources(self, pod: values.FoundPod) -> Found:
         """Everything in a pod, containers before their members."""
         raise NotImplementedError
 
     def _leave_out(self, parts: Parts, reason: str) -> None:
-        self.left_out.append(LeftOut(readable_path(parts), reason))
+        self.left_out.append(values.LeftOut(readable_path(parts), reason))
 
     def _owner_in_acl(self, parts: Parts, url: str) -> str | None:
         try:
-            return owner_in_acl(self._folder.read((*parts, ACL_SUFFIX)), container_url=url)
+            return values.owner_in_acl(self._folder.read((*parts, ACL_SUFFIX)), container_url=url)
         except RequestRefused:
             return None
 
@@ -293,12 +286,12 @@ class OtherServer(NamedFiles):
 def checked_base_url(found: object) -> str:
     """The URL at which a server was served, with a trailing slash. Raises NotThisServer."""
     if not isinstance(found, str) or not urlsplit(found).netloc:
-        raise NotThisServer("The data does not say its base URL. Add --from-url")
+        raise values.NotThisServer("The data does not say its base URL. Add --from-url")
     return found.removesuffix("/") + "/"
 
 
 def resources_of(
-    folder: Folder, pod: FoundPod, naming: NamedFiles, *, but: frozenset[Parts]
+    folder: Folder, pod: values.FoundPod, naming: NamedFiles, *, but: frozenset[Parts]
 ) -> Found:
     """Everything in a pod, except the folders ``but`` of other pods."""
     return _Walk(folder, pod, naming, but).container(pod.folder, "")
@@ -309,7 +302,7 @@ class _Walk:
     """A walk through the folders of one pod."""
 
     folder: Folder
-    pod: FoundPod
+    pod: values.FoundPod
     naming: NamedFiles
     but: frozenset[Parts]
 
@@ -318,9 +311,9 @@ class _Walk:
         try:
             entries = self.folder.entries(parts)
         except Unreadable as error:
-            yield LeftOut(readable_path(parts), str(error))
+            yield values.LeftOut(readable_path(parts), str(error))
             return
-        yield FoundResource(path, self.pod.url + path, TURTLE)
+        yield values.FoundResource(path, self.pod.url + path, TURTLE)
         taken: dict[str, FolderEntry] = {}
         for entry in entries:
             if entry.parts not in self.but:
@@ -331,7 +324,7 @@ class _Walk:
         reason = _why_not(entry, self.naming)
         if reason is not None:
             if reason:
-                yield LeftOut(place, reason)
+                yield values.LeftOut(place, reason)
             return
         try:
             if entry.kind is EntryKind.FOLDER:
@@ -340,16 +333,16 @@ class _Walk:
                 return
             found = self._file(entry, path)
         except BadRequest as error:
-            yield LeftOut(place, str(error))
+            yield values.LeftOut(place, str(error))
             return
         if found.path in taken:
             other = taken[found.path].name
-            yield LeftOut(place, f"It has the same URL as the file {other}")
+            yield values.LeftOut(place, f"It has the same URL as the file {other}")
             return
         taken[found.path] = entry
         yield found
 
-    def _file(self, entry: FolderEntry, path: str) -> FoundResource:
+    def _file(self, entry: FolderEntry, path: str) -> values.FoundResource:
         naming = self.naming
         suffix = next((each for each in naming.suffixes if entry.name.endswith(each)), None)
         if suffix is None:
@@ -359,7 +352,9 @@ class _Walk:
             subject = entry.name.removesuffix(suffix)
             path += (naming.segment(subject) if subject else "") + suffix
             media_type = naming.auxiliary_type(entry)
-        return FoundResource(path, self.pod.url + path, media_type, entry.parts, entry.modified_ms)
+        return values.FoundResource(
+            path, self.pod.url + path, media_type, entry.parts, entry.modified_ms
+        )
 
 
 def _why_not(entry: FolderEntry, naming: NamedFiles) -> str | None:

@@ -20,22 +20,8 @@ import msgspec
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX
 from podstead.core.media_types import HTML, JSON_LD, RDF_TYPES
+from podstead.features.importers import folders as importers_folders
 from podstead.features.importers import values
-from podstead.features.importers.folders import (
-    OCTET_STREAM,
-    EntryKind,
-    FolderEntry,
-    Found,
-    OtherServer,
-    Unreadable,
-    checked_base_url,
-    extension_of,
-    json_of,
-    readable_path,
-    resources_of,
-    segment_of,
-    type_by_extension,
-)
 from podstead.features.importers.javascript_documents import as_one_document, rules_there
 from podstead.rdf.html_islands import data_islands
 
@@ -51,7 +37,7 @@ _MAX_DOCUMENT_BYTES: Final = 10 * 1024 * 1024
 _KEYWORD: Final = re.compile(rb"\s*[\[{][^}]*\"@(?:context|id|graph|type)\"")
 
 
-class JavaScriptServerData(OtherServer):
+class JavaScriptServerData(importers_folders.OtherServer):
     """The data of one server."""
 
     def __init__(self, path: Path, *, base_url: str | None = None) -> None:
@@ -63,7 +49,9 @@ class JavaScriptServerData(OtherServer):
         folders = [
             entry
             for entry in self._entries()
-            if entry.kind is EntryKind.FOLDER and not entry.name.startswith(".") and entry.is_text
+            if entry.kind is importers_folders.EntryKind.FOLDER
+            and not entry.name.startswith(".")
+            and entry.is_text
         ]
         if not folders and not has_root_pod:
             raise values.NotThisServer(
@@ -74,7 +62,7 @@ class JavaScriptServerData(OtherServer):
         found = base_url or next(
             filter(None, (_base_url_of(each, at_root=has_root_pod) for each in stored)), None
         )
-        self.base_url = checked_base_url(found)
+        self.base_url = importers_folders.checked_base_url(found)
         base = urlsplit(self.base_url)
         pods: list[values.FoundPod] = []
         if has_root_pod:
@@ -83,7 +71,7 @@ class JavaScriptServerData(OtherServer):
             )
         for entry in () if has_root_pod else folders:
             of_pod = next((each for each in stored if each.podName == entry.name), None)
-            url = f"{self.base_url}{segment_of(entry.name)}/"
+            url = f"{self.base_url}{importers_folders.segment_of(entry.name)}/"
             subdomain = f"{base.scheme}://{entry.name}.{base.netloc}/"
             if of_pod is not None and of_pod.webId.startswith(subdomain):
                 url = subdomain
@@ -95,10 +83,10 @@ class JavaScriptServerData(OtherServer):
             if entry not in folders and not entry.name.startswith("."):
                 self._leave_out(entry.parts, "It is in no pod")
 
-    def resources(self, pod: values.FoundPod) -> Found:
+    def resources(self, pod: values.FoundPod) -> importers_folders.Found:
         """Everything in a pod, containers before their members."""
         profile = (pod.owner or "").partition("#")[0]
-        for found in resources_of(self._folder, pod, self, but=frozenset()):
+        for found in importers_folders.resources_of(self._folder, pod, self, but=frozenset()):
             if isinstance(found, values.LeftOut) or found.parts is None:
                 yield found
             elif found.url == profile and found.content_type == HTML:
@@ -110,14 +98,16 @@ class JavaScriptServerData(OtherServer):
             else:
                 yield found
 
-    def _as_profile(self, found: values.FoundResource) -> Found:
+    def _as_profile(self, found: values.FoundResource) -> importers_folders.Found:
         """A profile that is an HTML page as the JSON-LD in it, which is what the server gave to
         applications; the page itself only draws it."""
         try:
             page = self._folder.read(found.parts or ()).decode()
-            islands = [json_of(text.encode()) for text in data_islands(page).texts]
+            islands = [
+                importers_folders.json_of(text.encode()) for text in data_islands(page).texts
+            ]
             said = json.dumps(islands[0] if len(islands) == 1 else islands, ensure_ascii=False)
-        except (Unreadable, ValueError, RecursionError):
+        except (importers_folders.Unreadable, ValueError, RecursionError):
             yield found
             return
         if not islands:
@@ -126,7 +116,7 @@ class JavaScriptServerData(OtherServer):
         as_data = msgspec.structs.replace(found, content_type=JSON_LD)
         yield from self._as_document(as_data, said.encode())
 
-    def _as_rules(self, found: values.FoundResource) -> Found:
+    def _as_rules(self, found: values.FoundResource) -> importers_folders.Found:
         """An ACL that grants what the server granted, and a report of the differences."""
         try:
             read = rules_there(self._folder.read(found.parts or ()), acl_url=found.url)
@@ -134,41 +124,44 @@ class JavaScriptServerData(OtherServer):
             yield found  # for the importer to refuse, with the reason
             return
         yield from (
-            values.LeftOut(readable_path(found.parts or ()), each) for each in read.differences
+            values.LeftOut(importers_folders.readable_path(found.parts or ()), each)
+            for each in read.differences
         )
         yield msgspec.structs.replace(found, content_type=read.content_type, content=read.content)
 
-    def _as_document(self, found: values.FoundResource, there: bytes | None = None) -> Found:
+    def _as_document(
+        self, found: values.FoundResource, there: bytes | None = None
+    ) -> importers_folders.Found:
         """JSON-LD as the server reads it."""
         try:
             if there is None:
                 there = self._folder.read(found.parts or (), max_bytes=_MAX_DOCUMENT_BYTES)
             read = as_one_document(there)
-        except Unreadable:
+        except importers_folders.Unreadable:
             yield found
             return
         if read.lost:
             reason = f"Nothing says what {', '.join(read.lost)} means: it is not taken"
-            yield values.LeftOut(readable_path(found.parts or ()), reason)
+            yield values.LeftOut(importers_folders.readable_path(found.parts or ()), reason)
         yield msgspec.structs.replace(found, content=read.content)
 
     # --- names and types ----------------------------------------------------------------------
 
-    def document_type(self, entry: FolderEntry, _: str) -> str:
-        by_name = type_by_extension(extension_of(entry.name))
+    def document_type(self, entry: importers_folders.FolderEntry, _: str) -> str:
+        by_name = importers_folders.type_by_extension(importers_folders.extension_of(entry.name))
         if by_name not in (None, *RDF_TYPES):
-            return by_name or OCTET_STREAM
+            return by_name or importers_folders.OCTET_STREAM
         beginning = self._beginning(entry)
         if by_name is not None:
             return JSON_LD if values.rdf_type_of(beginning) == JSON_LD else by_name
         if beginning.lstrip()[:5].lower() in (b"<!doc", b"<html"):
             return HTML
-        return JSON_LD if _KEYWORD.match(beginning) else OCTET_STREAM
+        return JSON_LD if _KEYWORD.match(beginning) else importers_folders.OCTET_STREAM
 
-    def auxiliary_type(self, entry: FolderEntry) -> str:
+    def auxiliary_type(self, entry: importers_folders.FolderEntry) -> str:
         return values.rdf_type_of(self._beginning(entry))
 
-    def passed_over(self, entry: FolderEntry) -> str | None:
+    def passed_over(self, entry: importers_folders.FolderEntry) -> str | None:
         if entry.name == _QUOTA:
             return ""
         if entry.name.startswith(".") and entry.name not in _SERVED_DOT_NAMES:
@@ -176,18 +169,18 @@ class JavaScriptServerData(OtherServer):
             return "" if len(entry.parts) == 1 else "The server did not give it to anybody"
         return None
 
-    def _beginning(self, entry: FolderEntry) -> bytes:
+    def _beginning(self, entry: importers_folders.FolderEntry) -> bytes:
         try:
             return self._folder.beginning(entry.parts, _LOOKED_AT_BYTES)
-        except Unreadable:
+        except importers_folders.Unreadable:
             return b""
 
     # --- pods and accounts --------------------------------------------------------------------
 
-    def _entries(self) -> list[FolderEntry]:
+    def _entries(self) -> list[importers_folders.FolderEntry]:
         try:
             return self._folder.entries()
-        except Unreadable as error:
+        except importers_folders.Unreadable as error:
             raise values.NotThisServer(str(error)) from error
 
     def _read_accounts(self) -> list[_StoredAccount]:
@@ -198,7 +191,7 @@ class JavaScriptServerData(OtherServer):
             if entry.name.startswith(_INDEX):
                 continue
             try:
-                stored = json_of(self._folder.read(entry.parts))
+                stored = importers_folders.json_of(self._folder.read(entry.parts))
                 accounts.append(msgspec.convert(stored, _StoredAccount))
             except (RequestRefused, msgspec.ValidationError):
                 self._leave_out(entry.parts, "The account cannot be read")

@@ -22,16 +22,11 @@ from podstead.config import Settings
 from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath
 from podstead.core.vocab import SOLID_OIDC_ISSUER
+from podstead.features.importers import values as importers_values
 from podstead.features.importers.community import CommunityServerData
 from podstead.features.importers.folders import OtherServer
 from podstead.features.importers.javascript_server import JavaScriptServerData
 from podstead.features.importers.node_server import NodeServerData
-from podstead.features.importers.values import (
-    FoundAccount,
-    FoundPod,
-    FoundResource,
-    LeftOut,
-)
 from podstead.idp.account_creation import ImportedAccounts
 from podstead.idp.audit import AuditEvent
 from podstead.idp.records import USERNAMES, name_key
@@ -76,7 +71,7 @@ class ServerImportReport(msgspec.Struct):
 
     dry_run: bool
     pods: list[ImportedPod] = msgspec.field(default_factory=list)
-    left_out: list[LeftOut] = msgspec.field(default_factory=list)
+    left_out: list[importers_values.LeftOut] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
 
 
@@ -84,8 +79,8 @@ class ServerImportReport(msgspec.Struct):
 class _Move:
     """One pod on its way here, with the account that it has."""
 
-    pod: FoundPod
-    account: FoundAccount | None
+    pod: importers_values.FoundPod
+    account: importers_values.FoundAccount | None
     own_urls: Sequence[str]
     moved: ImportedPod
     target: values.ImportTarget
@@ -93,7 +88,9 @@ class _Move:
 
     def leave_out(self, reason: str) -> None:
         """Report something about the account."""
-        self.report.left_out.append(LeftOut(f"account of {self.moved.name}", reason))
+        self.report.left_out.append(
+            importers_values.LeftOut(f"account of {self.moved.name}", reason)
+        )
 
 
 Adjustment = Callable[[ResourcePath, Dataset], Dataset]
@@ -126,11 +123,16 @@ class ServerImport:
         for pod in sorted(self.server.pods, key=_is_owned_from_outside):
             await self._move(pod, mapping, report)
         for unknown in sorted(set(self.names) - {pod.name for pod in self.server.pods}):
-            report.left_out.append(LeftOut(unknown, "There is no pod of this name to be renamed"))
+            report.left_out.append(
+                importers_values.LeftOut(unknown, "There is no pod of this name to be renamed")
+            )
         return report
 
     def _own_urls(
-        self, pod: FoundPod, account: FoundAccount | None, report: ServerImportReport
+        self,
+        pod: importers_values.FoundPod,
+        account: importers_values.FoundAccount | None,
+        report: ServerImportReport,
     ) -> list[str]:
         """The URLs here of a pod, and of those pods of its account that were taken before it. A pod
         of the same name that was here already may be a stranger's."""
@@ -143,7 +145,7 @@ class ServerImport:
     def _own_web_id(self, name: str) -> str:
         return web_id_of(self.pods.settings.base_url, name)
 
-    def name_of(self, pod: FoundPod) -> str:
+    def name_of(self, pod: importers_values.FoundPod) -> str:
         """The name that a pod gets here."""
         return self.names.get(pod.name, pod.name)
 
@@ -166,7 +168,7 @@ class ServerImport:
         stored = all(old == new for old, new in beginnings)
         return NameMapping(() if stored else beginnings, tuple(exactly))
 
-    async def _is_somebody_elses(self, pod: FoundPod) -> bool:
+    async def _is_somebody_elses(self, pod: importers_values.FoundPod) -> bool:
         """Whether the pod with its name here did not come from it. That is not taken, and whoever
         had access there must not be taken for the owner here."""
         root = f"/{self.name_of(pod)}/"
@@ -178,10 +180,10 @@ class ServerImport:
         sources = {each.value.source_id for each in (found, begun) if each is not None}
         return self._source_id(pod) not in sources
 
-    def _source_id(self, pod: FoundPod) -> str:
+    def _source_id(self, pod: importers_values.FoundPod) -> str:
         return f"{self.kind}:{pod.url}"
 
-    def _adjustment(self, pod: FoundPod, root_url: str) -> Adjustment:
+    def _adjustment(self, pod: importers_values.FoundPod, root_url: str) -> Adjustment:
         """Profiles name the provider as its discovery document does: an issuer is compared
         character by character. The URL of a pod at the root named the former provider, too."""
         former, issuer = self.server.base_url.removesuffix("/"), Iri(self.pods.settings.issuer)
@@ -201,11 +203,13 @@ class ServerImport:
 
     # --- one pod ------------------------------------------------------------------------------
 
-    async def _move(self, pod: FoundPod, mapping: NameMapping, report: ServerImportReport) -> None:
+    async def _move(
+        self, pod: importers_values.FoundPod, mapping: NameMapping, report: ServerImportReport
+    ) -> None:
         name = self.name_of(pod)
 
         def leave_out(reason: str) -> None:
-            report.left_out.append(LeftOut("/".join(pod.folder) or ".", reason))
+            report.left_out.append(importers_values.LeftOut("/".join(pod.folder) or ".", reason))
 
         if not name:
             leave_out(f"The pod {pod.url} is the server's root; choose its name with --as NAME")
@@ -240,9 +244,13 @@ class ServerImport:
             somebody_else = _of_somebody_else("owner", owner)
             leave_out(f"{somebody_else}: the pod belongs to {own_web_id}")
         target = await self._with_account(move)
-        left_out: list[LeftOut] = []
+        left_out: list[importers_values.LeftOut] = []
         resources = _resources(self.server, pod, target.root, left_out)
-        total = sum(1 for each in self.server.resources(pod) if isinstance(each, FoundResource))
+        total = sum(
+            1
+            for each in self.server.resources(pod)
+            if isinstance(each, importers_values.FoundResource)
+        )
         progress = partial(self._count, name, total)
         try:
             done = await self.pods.importer.run(target, resources, progress=progress)
@@ -344,11 +352,14 @@ class ServerImport:
 
 
 async def _resources(
-    server: OtherServer, pod: FoundPod, root: ResourcePath, left_out: list[LeftOut]
+    server: OtherServer,
+    pod: importers_values.FoundPod,
+    root: ResourcePath,
+    left_out: list[importers_values.LeftOut],
 ) -> AsyncIterator[values.ImportedResource]:
     """The resources of a pod, as the importer takes them."""
     for found in server.resources(pod):
-        if isinstance(found, LeftOut):
+        if isinstance(found, importers_values.LeftOut):
             left_out.append(found)
             continue
         has_content = found.parts is not None or found.content is not None
@@ -362,7 +373,9 @@ async def _resources(
         )
 
 
-def _web_ids(account: FoundAccount, pod: FoundPod) -> Sequence[str]:
+def _web_ids(
+    account: importers_values.FoundAccount, pod: importers_values.FoundPod
+) -> Sequence[str]:
     """The WebIDs that the account of a pod may get: first its owner's, if the account may use that,
     then those in the pod."""
     if pod.owner is not None and (pod.owner in account.web_ids or not account.web_ids):
@@ -370,7 +383,7 @@ def _web_ids(account: FoundAccount, pod: FoundPod) -> Sequence[str]:
     return sorted(account.web_ids, key=lambda each: not each.startswith(pod.url))
 
 
-def _is_owned_from_outside(pod: FoundPod) -> bool:
+def _is_owned_from_outside(pod: importers_values.FoundPod) -> bool:
     return pod.owner is None or not pod.owner.startswith(pod.url)
 
 
@@ -378,13 +391,15 @@ def _of_somebody_else(what: str, web_id: str) -> str:
     return f"Its {what}, {web_id}, is that of somebody else on this server"
 
 
-def _left_out_of(done: values.ImportReport) -> Iterator[LeftOut]:
+def _left_out_of(done: values.ImportReport) -> Iterator[importers_values.LeftOut]:
     for each in done.not_taken:
-        yield LeftOut(each.path, each.reason)
+        yield importers_values.LeftOut(each.path, each.reason)
     for each in done.closed:
-        yield LeftOut(each.path, f"{each.reason}. Only the owner has access to what it protects")
+        yield importers_values.LeftOut(
+            each.path, f"{each.reason}. Only the owner has access to what it protects"
+        )
     for each in done.not_renamed:
-        yield LeftOut(each.path, f"{each.reason}. Its names are as they were")
+        yield importers_values.LeftOut(each.path, f"{each.reason}. Its names are as they were")
 
 
 async def move_in(

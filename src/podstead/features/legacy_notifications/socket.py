@@ -12,11 +12,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.features import WorkerFeature
 from podstead.features.legacy_notifications import LegacyNotificationSettings, protocol
-from podstead.features.legacy_notifications.session import (
-    ArrivalTimes,
-    LineAuthentication,
-    UpdatesSession,
-)
+from podstead.features.legacy_notifications import session as updates_session
 from podstead.notifications.deliveries import EndReason, QueueClosed, QueueItem, SubscriberQueue
 from podstead.notifications.listening import Ended
 from podstead.notifications.readers import Subscriber
@@ -92,7 +88,7 @@ class UpdatesSocket(websocket.SocketEndpoint):
             sender = websocket.SocketSender(socket, queue)
             origin = request.fields.get(b"origin")
             subscriber = Subscriber(agent, origin, is_unchecked=self._is_open)
-            arrivals = ArrivalTimes(live_updates.hub, self._clock, opened_after)
+            arrivals = updates_session.ArrivalTimes(live_updates.hub, self._clock, opened_after)
             session = self._session(socket, request, subscriber, queue, arrivals)
             sender.send_at_once(partial(self._lines_at_once, session, subscriber))
             await self._serve(
@@ -108,20 +104,20 @@ class UpdatesSocket(websocket.SocketEndpoint):
         request: Request,
         subscriber: Subscriber,
         queue: SubscriberQueue,
-        arrivals: ArrivalTimes,
-    ) -> UpdatesSession:
+        arrivals: updates_session.ArrivalTimes,
+    ) -> updates_session.UpdatesSession:
         scheme = self._base_url.partition(":")[0]
         conversation = protocol.Conversation(
             origin=self._base_url,
             aliases=[f"{scheme}://{request.host}"],
         )
-        return UpdatesSession(
+        return updates_session.UpdatesSession(
             socket,
             queue,
             conversation,
             hub=self._services.live_updates.hub,
             history=self._services.live_updates.history,
-            sender=LineAuthentication(
+            sender=updates_session.LineAuthentication(
                 self._authentication,
                 base_url=self._base_url,
                 opener=subscriber,
@@ -132,7 +128,7 @@ class UpdatesSocket(websocket.SocketEndpoint):
 
     async def _messages(
         self,
-        session: UpdatesSession,
+        session: updates_session.UpdatesSession,
         queue: SubscriberQueue,
         subscriber: Subscriber,
         sender: websocket.SocketSender,
@@ -155,7 +151,10 @@ class UpdatesSocket(websocket.SocketEndpoint):
                 yield line
 
     def _lines_at_once(
-        self, session: UpdatesSession, subscriber: Subscriber, item: QueueItem
+        self,
+        session: updates_session.UpdatesSession,
+        subscriber: Subscriber,
+        item: QueueItem,
     ) -> Sequence[str] | None:
         if subscriber.agent is not None and subscriber.has_expired(self._clock.now_ms()):
             return None  # which ends the socket

@@ -13,29 +13,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from podstead.core import errors
 from podstead.core.conditional import Conditions
-from podstead.core.errors import (
-    AccessDenied,
-    Conflict,
-    NotAuthenticated,
-    NotFound,
-    PreconditionFailed,
-    QuotaExceeded,
-    RateLimited,
-    RequestRefused,
-)
 from podstead.core.identifiers import ResourcePath, ancestors, is_container
 from podstead.core.media_types import TURTLE, essence
 from podstead.core.operation import InMemoryBody
-from podstead.features.links.sharing_links import (
-    ADD,
-    EDIT,
-    VISIT_S,
-    OpenLink,
-    SharingLinks,
-    UsedUp,
-    link_id_of,
-)
+from podstead.features.links import sharing_links
 from podstead.idp.passwords import PasswordCheck, PasswordHasher, normalized_password
 from podstead.rdf.errors import MalformedRdf
 from podstead.resources.entity_tags import last_modified_ms
@@ -73,7 +56,7 @@ OPENINGS_PER_MINUTE: Final = 60
 _PENDING: Final = "secret."
 """What the cookie begins with before there is a visit; the secret follows."""
 _VIEW, _RAW, _OPEN, _ADD, _SAVE, _REPLACE = "view", "raw", "open", "add", "save", "replace"
-_GONE: Final = (NotAuthenticated, AccessDenied, NotFound)
+_GONE: Final = (errors.NotAuthenticated, errors.AccessDenied, errors.NotFound)
 
 add_notices(
     Tone.DONE,
@@ -94,25 +77,25 @@ class LinkAddress:
         """Raises NotFound."""
         parts = rest_of_path(path).split("/", 3)
         if not path.startswith(f"{AT}/") or len(parts) < 3 or not parts[1]:
-            raise NotFound(WebCodes.NO_SUCH_PAGE)
+            raise errors.NotFound(WebCodes.NO_SUCH_PAGE)
         return cls(parts[1], parts[2], parts[3] if len(parts) > 3 else "")
 
     def url(self, action: str, rest: str | None = None) -> str:
         """The address for an action here, or elsewhere in what is shared."""
         return f"{AT}/{self.link_id}/{action}/{self.rest if rest is None else rest}"
 
-    def target(self, link: OpenLink) -> ResourcePath:
+    def target(self, link: sharing_links.OpenLink) -> ResourcePath:
         """The resource. Raises NotFound for one that the link is not for."""
         target = ResourcePath(link.path + self.rest)
         if self.rest and not (is_container(link.path) and link.covers(target)):
-            raise NotFound
+            raise errors.NotFound
         return target
 
 
 class LinkVisitors:
     """Finds the link that a request comes from, as :class:`People` finds persons."""
 
-    def __init__(self, links: SharingLinks, *, secure: bool) -> None:
+    def __init__(self, links: sharing_links.SharingLinks, *, secure: bool) -> None:
         self._links = links
         self._secure = secure
 
@@ -122,14 +105,14 @@ class LinkVisitors:
 
     def set_cookie(self, link_id: str, value: str) -> HeaderField:
         """Let the browser send the value with requests to the pages of this link only."""
-        return self._cookies(link_id).set(_cookie_name(link_id), value, VISIT_S)
+        return self._cookies(link_id).set(_cookie_name(link_id), value, sharing_links.VISIT_S)
 
     async def person(self, request: Request) -> Person | None:
         """The agent of the link; ``None`` if the link has not been opened, or cannot be used any
         more. Raises StorageError."""
         try:
             link_id = LinkAddress.of(request.path).link_id
-        except NotFound:
+        except errors.NotFound:
             return None
         visit = self.cookie(request, link_id)
         if not visit or not self._links.is_visit(link_id, visit):
@@ -140,7 +123,7 @@ class LinkVisitors:
         return Person(
             identity=self._links.identity_of(found),
             name=found.link.name,
-            csrf_token=link_id_of(f"form {visit}"),
+            csrf_token=sharing_links.link_id_of(f"form {visit}"),
             signed_in_by=SignedInBy.ELSEWHERE,
         )
 
@@ -161,7 +144,7 @@ class LinkPages:
     """What a link opens. All that is read and written passes the gate as the agent of the link."""
 
     site: Site
-    links: SharingLinks
+    links: sharing_links.SharingLinks
     visitors: LinkVisitors
     resources: ResourceService
     lists: MemberLists
@@ -174,7 +157,7 @@ class LinkPages:
     async def opened(self, page: PageRequest) -> Response:
         """Leads to the page of the link, with the cookie. Raises RateLimited, StorageError."""
         secret = page.segment
-        link_id = link_id_of(secret)
+        link_id = sharing_links.link_id_of(secret)
         address = LinkAddress(link_id, _VIEW, "").url(_VIEW)
         found = await self.links.find(link_id)
         if found is None or page.request.method == "HEAD":
@@ -195,10 +178,10 @@ class LinkPages:
             target = place.target(link)
             if place.action == _VIEW:
                 return await self._shown(page, place, link, target)
-            if place.action == _RAW and link.kind != ADD:
+            if place.action == _RAW and link.kind != sharing_links.ADD:
                 return await self.raw.send(page, target, leads_on=False)
-            raise NotFound
-        except RequestRefused as error:
+            raise errors.NotFound
+        except errors.RequestRefused as error:
             return self._refused(page, error)
 
     @route(AT + REST, "POST")
@@ -213,12 +196,12 @@ class LinkPages:
             target = place.target(link)
             if place.action == _ADD and is_container(target):
                 return await self._added(page, place, link, target)
-            if place.action == _SAVE and link.kind == EDIT:
+            if place.action == _SAVE and link.kind == sharing_links.EDIT:
                 return await self._saved(page, place, link, target)
-            if place.action == _REPLACE and link.kind == EDIT:
+            if place.action == _REPLACE and link.kind == sharing_links.EDIT:
                 return await self._replaced(page, place, target)
-            raise NotFound
-        except RequestRefused as error:
+            raise errors.NotFound
+        except errors.RequestRefused as error:
             return self._refused(page, error)
 
     # Opening
@@ -227,7 +210,7 @@ class LinkPages:
         """The form before a link is opened, or its answer."""
         value = self.visitors.cookie(page.request, place.link_id)
         is_known = value.startswith(_PENDING) and (
-            link_id_of(value.removeprefix(_PENDING)) == place.link_id
+            sharing_links.link_id_of(value.removeprefix(_PENDING)) == place.link_id
         )
         found = await self.links.find(place.link_id) if is_known else None
         if found is None:
@@ -241,11 +224,11 @@ class LinkPages:
             return self._form(page, found, _("This is not the password."))
         try:
             return await self._visit(page, found)
-        except UsedUp:
+        except sharing_links.UsedUp:
             return self._problem(page)
 
     async def _is_right(
-        self, page: PageRequest, found: OpenLink, password_hash: str, password: str
+        self, page: PageRequest, found: sharing_links.OpenLink, password_hash: str, password: str
     ) -> bool:
         """Raises RateLimited for an address that has tried too often at this link."""
         network = address_key(page.request.client_address)
@@ -258,7 +241,7 @@ class LinkPages:
         checked = await self.passwords.verify(password_hash, normal, network=network)
         return checked is not PasswordCheck.WRONG
 
-    async def _visit(self, page: PageRequest, found: OpenLink) -> Response:
+    async def _visit(self, page: PageRequest, found: sharing_links.OpenLink) -> Response:
         """Begin a visit. Raises UsedUp, RateLimited."""
         network = address_key(page.request.client_address)
         await self._take(f"sharing-link:{found.link_id}:{network}", OPENINGS_PER_MINUTE, 60)
@@ -269,9 +252,11 @@ class LinkPages:
     async def _take(self, key: str, capacity: int, period_s: int) -> None:
         wait_s = await self.links.records.take(key, capacity=capacity, period_s=period_s)
         if wait_s is not None:
-            raise RateLimited(retry_after_s=wait_s)
+            raise errors.RateLimited(retry_after_s=wait_s)
 
-    def _form(self, page: PageRequest, found: OpenLink, error: str | None = None) -> Response:
+    def _form(
+        self, page: PageRequest, found: sharing_links.OpenLink, error: str | None = None
+    ) -> Response:
         return self.site.page(
             page,
             "links/start.html",
@@ -282,23 +267,23 @@ class LinkPages:
             error=error,
         )
 
-    def _problem(self, page: PageRequest, error: RequestRefused | None = None) -> Response:
+    def _problem(self, page: PageRequest, error: errors.RequestRefused | None = None) -> Response:
         """The link is not known, has ended, or is not for this. Why is not told."""
         return self.site.page(
             page,
             "links/problem.html",
-            status=404 if error is None or isinstance(error, NotFound) else 403,
+            status=404 if error is None or isinstance(error, errors.NotFound) else 403,
             offers_sign_in=False,
-            is_link=error is None or isinstance(error, NotAuthenticated),
+            is_link=error is None or isinstance(error, errors.NotAuthenticated),
         )
 
-    def _refused(self, page: PageRequest, error: RequestRefused) -> Response:
+    def _refused(self, page: PageRequest, error: errors.RequestRefused) -> Response:
         """Raises all but what a page of the link says."""
         if isinstance(error, _GONE):
             return self._problem(page, error)
         page.person = None  # other pages about refusals name the person who is signed in
-        if isinstance(error, QuotaExceeded):
-            raise Conflict(_("There is no room left")) from error
+        if isinstance(error, errors.QuotaExceeded):
+            raise errors.Conflict(_("There is no room left")) from error
         raise error
 
     def _rechecked(self, page: PageRequest) -> RecheckedBody:
@@ -306,7 +291,7 @@ class LinkPages:
 
         async def check_again() -> None:
             if await self.visitors.person(request) is None:
-                raise NotAuthenticated
+                raise errors.NotAuthenticated
 
         return RecheckedBody(request.body, check_again=check_again, clock=self.links.records.clock)
 
@@ -316,7 +301,7 @@ class LinkPages:
         self,
         page: PageRequest,
         place: LinkAddress,
-        link: OpenLink,
+        link: sharing_links.OpenLink,
         target: ResourcePath,
         *,
         status: int = 200,
@@ -329,17 +314,22 @@ class LinkPages:
             "crumbs": _crumbs(place, link, target),
             "place": place,
             "ends_ms": None if link.ends_s is None else link.ends_s * 1000,
-            "may_add": is_container(target) and link.kind in (ADD, EDIT),
+            "may_add": is_container(target)
+            and link.kind in (sharing_links.ADD, sharing_links.EDIT),
             "added": added,
         }
         if is_container(target):
-            listed = await self._members(page, place, link, target) if link.kind != ADD else None
+            listed = (
+                await self._members(page, place, link, target)
+                if link.kind != sharing_links.ADD
+                else None
+            )
             return self._page(page, "links/folder.html", status, listed=listed, **values)
         head = page.operation("HEAD", target)
         stored = (await self.resources.handle(head)).metadata
         media_type = TURTLE if stored is None else essence(stored.content_type)
         kind = kind_of(media_type, shown_name(target))
-        may_edit = link.kind == EDIT
+        may_edit = link.kind == sharing_links.EDIT
         is_editing = may_edit and kind.is_text and (page.query_text("view") == "edit" or edited)
         shown: documents.View | None
         if is_editing:
@@ -369,7 +359,11 @@ class LinkPages:
         return self.site.page(page, template, status=status, offers_sign_in=False, **values)
 
     async def _members(
-        self, page: PageRequest, place: LinkAddress, link: OpenLink, target: ResourcePath
+        self,
+        page: PageRequest,
+        place: LinkAddress,
+        link: sharing_links.OpenLink,
+        target: ResourcePath,
     ) -> Mapping[str, object]:
         members, _request = await self.lists.read(page, target)
         start = page.query_text("from")
@@ -393,7 +387,11 @@ class LinkPages:
     # Changing
 
     async def _added(
-        self, page: PageRequest, place: LinkAddress, link: OpenLink, target: ResourcePath
+        self,
+        page: PageRequest,
+        place: LinkAddress,
+        link: sharing_links.OpenLink,
+        target: ResourcePath,
     ) -> Response:
         """Store the files of a form. A name that is taken gets a random beginning, so that nobody
         learns from it what is there. Each file is told what became of it."""
@@ -401,10 +399,10 @@ class LinkPages:
         async for part in _files(page):
             try:
                 await self._post(page, target, part)
-            except NotAuthenticated:
+            except errors.NotAuthenticated:
                 raise
-            except RequestRefused as error:
-                no_room = isinstance(error, QuotaExceeded)  # its text tells the quota
+            except errors.RequestRefused as error:
+                no_room = isinstance(error, errors.QuotaExceeded)  # its text tells the quota
                 text = _("There is no room left") if no_room else refusal_text(error)
                 ended.append((part.filename or "", text))
             else:
@@ -416,7 +414,7 @@ class LinkPages:
         # Of a whole folder, browsers send paths.
         path = member(target, name.rpartition("/")[2])
         if is_of_service(path):
-            raise Conflict(WebCodes.NAME_OF_SERVER)
+            raise errors.Conflict(WebCodes.NAME_OF_SERVER)
         slug = path.removeprefix(target).encode()
         request = page.operation(
             "POST", target, body=part, content_type=type_of(path, part.content_type)
@@ -425,14 +423,18 @@ class LinkPages:
         await self.resources.handle(request)
 
     async def _saved(
-        self, page: PageRequest, place: LinkAddress, link: OpenLink, target: ResourcePath
+        self,
+        page: PageRequest,
+        place: LinkAddress,
+        link: sharing_links.OpenLink,
+        target: ResourcePath,
     ) -> Response:
         """Store an edited text."""
         sent = await page.form(max_bytes=MAX_EDITED_BYTES)
         text = as_written(sent.text("text"), newline=sent.text("newline"))
         try:
             await self._put(page, target, InMemoryBody(text.encode()), sent.text("tag"))
-        except PreconditionFailed:
+        except errors.PreconditionFailed:
             edited: dict[str, object] = {"text": text, "editable": True, "is_outdated": True}
             return await self._shown(page, place, link, target, status=409, edited=edited)
         except MalformedRdf as error:
@@ -465,7 +467,7 @@ class LinkPages:
         content_type: str | None = None,
     ) -> None:
         if is_container(target) or not tag:
-            raise NotFound
+            raise errors.NotFound
         if content_type is None:
             stored = (await self.resources.handle(page.operation("HEAD", target))).metadata
             content_type = TURTLE if stored is None else stored.content_type
@@ -489,13 +491,15 @@ async def _files(page: PageRequest) -> AsyncIterator[FormPart]:
             yield part
 
 
-def _link_of(page: PageRequest) -> OpenLink | None:
+def _link_of(page: PageRequest) -> sharing_links.OpenLink | None:
     """The link that a page was requested with."""
     limit = None if page.person is None else page.person.identity.limit
-    return limit if isinstance(limit, OpenLink) else None
+    return limit if isinstance(limit, sharing_links.OpenLink) else None
 
 
-def _crumbs(place: LinkAddress, link: OpenLink, target: ResourcePath) -> Sequence[tuple[str, str]]:
+def _crumbs(
+    place: LinkAddress, link: sharing_links.OpenLink, target: ResourcePath
+) -> Sequence[tuple[str, str]]:
     """The names and addresses of the folders from that of the link to the resource."""
     above = [each for each in reversed(ancestors(target)) if each.startswith(link.path)]
     return [

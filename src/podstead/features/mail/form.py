@@ -10,15 +10,7 @@ from urllib.parse import quote
 
 from podstead.config.value_types import HOST, integer
 from podstead.core.errors import BadRequest
-from podstead.features.mail.destination import (
-    LOOPBACK,
-    MailDestination,
-    MailError,
-    MailKind,
-    MailSecurity,
-    MailTrouble,
-    parse_mail_destination,
-)
+from podstead.features.mail import destination as mail_destination
 from podstead.idp.administration.audit_log import Operator
 from podstead.storage.record_store import RecordStore
 from podstead.web.console.accounts import SETTINGS, again, for_operators
@@ -74,15 +66,15 @@ add_notices(
 )
 
 _SECURITIES: Final = {
-    MailSecurity.STARTTLS: N_("STARTTLS (usually port 587)"),
-    MailSecurity.TLS: N_("TLS (usually port 465)"),
-    MailSecurity.NONE: N_("None; only for a mail server on this machine"),
+    mail_destination.MailSecurity.STARTTLS: N_("STARTTLS (usually port 587)"),
+    mail_destination.MailSecurity.TLS: N_("TLS (usually port 465)"),
+    mail_destination.MailSecurity.NONE: N_("None; only for a mail server on this machine"),
 }
 _NOTICES: Final = {
-    MailTrouble.NOT_REACHED: "mail-not-reached",
-    MailTrouble.TLS: "mail-no-tls",
-    MailTrouble.SIGN_IN: "mail-no-sign-in",
-    MailTrouble.REFUSED: "mail-refused",
+    mail_destination.MailTrouble.NOT_REACHED: "mail-not-reached",
+    mail_destination.MailTrouble.TLS: "mail-no-tls",
+    mail_destination.MailTrouble.SIGN_IN: "mail-no-sign-in",
+    mail_destination.MailTrouble.REFUSED: "mail-refused",
 }
 _PORT: Final = integer(1, 65535)
 
@@ -108,11 +100,11 @@ class MailForm(SettingForm):
         host, user, password = sent.text("host").strip(), sent.text("user"), sent.text("password")
         sender = sent.text("sender").strip()
         try:
-            security = MailSecurity(sent.text("security"))
+            security = mail_destination.MailSecurity(sent.text("security"))
             host, port = HOST.parse(host.strip("[]")), _PORT.parse(sent.text("port").strip())
         except ValueError as error:
             raise BadRequest(_("The mail server or its port is not valid.")) from error
-        if port not in MAIL_PORTS and host not in LOOPBACK:
+        if port not in MAIL_PORTS and host not in mail_destination.LOOPBACK:
             raise BadRequest(_("A mail server has port 587, 465, 25 or 2525."))
         if user and not password:
             known = _smtp(stored)
@@ -125,13 +117,13 @@ class MailForm(SettingForm):
             if known is None or known.password is None or not same:
                 raise BadRequest(_("Type the password, since the server or the name is new."))
             password = known.password
-        scheme = "smtps" if security is MailSecurity.TLS else "smtp"
+        scheme = "smtps" if security is mail_destination.MailSecurity.TLS else "smtp"
         login = f"{quote(user, safe='')}:{quote(password, safe='')}@" if user else ""
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        plain = "&tls=none" if security is MailSecurity.NONE else ""
+        plain = "&tls=none" if security is mail_destination.MailSecurity.NONE else ""
         text = f"{scheme}://{login}{place}?from={quote(sender, safe='@')}{plain}"
         try:
-            parse_mail_destination(text)
+            mail_destination.parse_mail_destination(text)
         except ValueError as error:
             raise BadRequest(
                 _(
@@ -144,16 +136,18 @@ class MailForm(SettingForm):
 
 def _is_readable(stored: str) -> bool:
     try:
-        parse_mail_destination(stored)
+        mail_destination.parse_mail_destination(stored)
     except ValueError:
         return False
     return True
 
 
-def _smtp(stored: str) -> MailDestination | None:
+def _smtp(stored: str) -> mail_destination.MailDestination | None:
     """``None`` also for what can no longer be read."""
-    destination = parse_mail_destination(stored) if stored and _is_readable(stored) else None
-    is_smtp = destination is not None and destination.kind is MailKind.SMTP
+    destination = (
+        mail_destination.parse_mail_destination(stored) if stored and _is_readable(stored) else None
+    )
+    is_smtp = destination is not None and destination.kind is mail_destination.MailKind.SMTP
     return destination if is_smtp else None
 
 
@@ -192,7 +186,7 @@ class MailTrial:
             return Notice("mail-too-often")
         try:
             await sender.send_trial(address, page.texts.language)
-        except MailError as error:
+        except mail_destination.MailError as error:
             logger.warning("A message to try the mail server could not be sent: %s", error)
             return Notice(_NOTICES[error.trouble])
         return Notice("mail-tried")

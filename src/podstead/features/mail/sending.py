@@ -28,14 +28,8 @@ from podstead.app.monitoring.families import MailCounts, MailOutcome
 from podstead.config import Settings
 from podstead.core.errors import NotFound, ServerTrouble
 from podstead.features.mail import LOOK_S, compose
+from podstead.features.mail import destination as mail_destination
 from podstead.features.mail.compose import MailSite, MailText
-from podstead.features.mail.destination import (
-    MailDelayed,
-    MailDestination,
-    MailKind,
-    MailRefused,
-    MailTransport,
-)
 from podstead.idp.administration.service import SIGN_IN_LINK_S, OneTimeLinks
 from podstead.idp.audit import AuditEvent
 from podstead.idp.email_verification import PROOF_S, EmailVerification
@@ -46,9 +40,9 @@ from podstead.storage.record_store import Versioned, secret_key
 from podstead.web.pages.addresses import link_url, verify_url
 
 
-def mail_transport(destination: MailDestination) -> MailTransport:
+def mail_transport(destination: mail_destination.MailDestination) -> mail_destination.MailTransport:
     """The transport for a destination."""
-    if destination.kind is MailKind.CONSOLE:
+    if destination.kind is mail_destination.MailKind.CONSOLE:
         return ConsoleTransport()
     if destination.folder is not None:
         return FileTransport(destination.folder)
@@ -69,7 +63,7 @@ class FileTransport:
         try:
             await asyncio.to_thread(self._write, message)
         except OSError as error:
-            raise MailDelayed(f"{self._folder}: {error.strerror}") from error
+            raise mail_destination.MailDelayed(f"{self._folder}: {error.strerror}") from error
 
     def _write(self, message: EmailMessage) -> None:
         name = str(message["Message-ID"]).strip("<>").partition("@")[0]
@@ -115,7 +109,7 @@ _BATCH: Final = 50
 
 
 def build_mail_sender(
-    settings: Settings, destination: MailDestination, accounts: AccountServices
+    settings: Settings, destination: mail_destination.MailDestination, accounts: AccountServices
 ) -> MailSender:
     """The sender of one worker."""
     host = urlsplit(settings.issuer)
@@ -136,7 +130,7 @@ class MailSender:
         self,
         *,
         accounts: AccountServices,
-        transport: MailTransport,
+        transport: mail_destination.MailTransport,
         sender: str,
         site: MailSite,
     ) -> None:
@@ -207,12 +201,12 @@ class MailSender:
         try:
             message = self._message(recipient, text, mark=job_id(stored))
             await self._transport.send(message, recipient=recipient)
-        except MailDelayed as error:
+        except mail_destination.MailDelayed as error:
             logger.warning("Mail could not be sent yet: %s", error)
             MailCounts.note(MailOutcome.DELAYED)
             await self._queue.later(stored, str(error))
             return False
-        except MailRefused as error:
+        except mail_destination.MailRefused as error:
             logger.warning("Mail could not be sent: %s", error)
             self._note_given_up(stored.value)
         except Exception:
@@ -334,7 +328,9 @@ class MailSender:
             message["From"] = Address(self._site.server_name, addr_spec=self._sender)
             message["To"] = Address(addr_spec=recipient)
         except (ValueError, IndexError, AttributeError, HeaderParseError) as error:
-            raise MailRefused("the address cannot be written in a message") from error
+            raise mail_destination.MailRefused(
+                "the address cannot be written in a message"
+            ) from error
         message["Subject"] = text.subject
         now = datetime.fromtimestamp(self._records.now_s(), UTC)
         message["Date"] = format_datetime(now)

@@ -10,13 +10,7 @@ from typing import Final, cast
 
 import aiosmtplib
 
-from podstead.features.mail.destination import (
-    MailDelayed,
-    MailDestination,
-    MailRefused,
-    MailSecurity,
-    MailTrouble,
-)
+from podstead.features.mail import destination as mail_destination
 
 TIME_LIMIT_S: Final = 30
 _PERMANENT: Final = range(550, 560)
@@ -29,7 +23,7 @@ class SmtpTransport:
     operator asked for that for a mail server on this machine.
     """
 
-    def __init__(self, destination: MailDestination) -> None:
+    def __init__(self, destination: mail_destination.MailDestination) -> None:
         self._destination = destination
         self._tls = ssl.create_default_context()
 
@@ -48,9 +42,9 @@ class SmtpTransport:
             port=to.port,
             username=to.user,
             password=to.password,
-            use_tls=to.security is MailSecurity.TLS,
-            start_tls=to.security is MailSecurity.STARTTLS,
-            tls_context=None if to.security is MailSecurity.NONE else self._tls,
+            use_tls=to.security is mail_destination.MailSecurity.TLS,
+            start_tls=to.security is mail_destination.MailSecurity.STARTTLS,
+            tls_context=None if to.security is mail_destination.MailSecurity.NONE else self._tls,
             timeout=TIME_LIMIT_S,
         )
         try:
@@ -62,17 +56,27 @@ class SmtpTransport:
                     await client.quit()  # the message has been taken, whatever follows
         except aiosmtplib.SMTPRecipientsRefused as error:
             codes = [each.code for each in error.recipients]
-            kind = MailRefused if all(code in _PERMANENT for code in codes) else MailDelayed
+            kind = (
+                mail_destination.MailRefused
+                if all(code in _PERMANENT for code in codes)
+                else mail_destination.MailDelayed
+            )
             raise kind(f"the recipient was refused ({', '.join(map(str, codes))})") from error
         except aiosmtplib.SMTPDataError as error:
-            kind = MailRefused if error.code in _PERMANENT else MailDelayed
+            kind = (
+                mail_destination.MailRefused
+                if error.code in _PERMANENT
+                else mail_destination.MailDelayed
+            )
             raise kind(f"the message was refused ({error.code})") from error
         except aiosmtplib.SMTPResponseException as error:
-            raise MailDelayed(f"{type(error).__name__} ({error.code})", _trouble(error)) from error
+            raise mail_destination.MailDelayed(
+                f"{type(error).__name__} ({error.code})", _trouble(error)
+            ) from error
         except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
-            raise MailDelayed(_reason(error), _trouble(error)) from error
+            raise mail_destination.MailDelayed(_reason(error), _trouble(error)) from error
         except (ValueError, UnicodeError) as error:
-            raise MailRefused("the message cannot be sent as mail") from error
+            raise mail_destination.MailRefused("the message cannot be sent as mail") from error
         finally:
             client.close()
 
@@ -100,11 +104,11 @@ def _tls_error(error: BaseException) -> ssl.SSLError | None:
     return next((each for each in causes if isinstance(each, ssl.SSLError)), None)
 
 
-def _trouble(error: BaseException) -> MailTrouble:
+def _trouble(error: BaseException) -> mail_destination.MailTrouble:
     if _tls_error(error) is not None:
-        return MailTrouble.TLS
+        return mail_destination.MailTrouble.TLS
     if isinstance(error, aiosmtplib.SMTPAuthenticationError):
-        return MailTrouble.SIGN_IN
+        return mail_destination.MailTrouble.SIGN_IN
     if isinstance(error, aiosmtplib.SMTPSenderRefused):
-        return MailTrouble.REFUSED
-    return MailTrouble.NOT_REACHED
+        return mail_destination.MailTrouble.REFUSED
+    return mail_destination.MailTrouble.NOT_REACHED

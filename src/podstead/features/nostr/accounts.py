@@ -6,15 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from podstead.features.nostr import pages as nostr_pages
 from podstead.features.nostr.keys import npub
 from podstead.features.nostr.links import NostrLinks, ProofGone, ProvenKeys
-from podstead.features.nostr.pages import (
-    REQUESTS_PER_MINUTE,
-    DidDocumentEndpoint,
-    NostrKeyCollection,
-    NostrSignInEndpoints,
-    ProfileKeyCollection,
-)
 from podstead.features.nostr.profile_keys import AllowedKeys, KeyOwners, ProfileKeys
 from podstead.features.nostr.sign_in import NostrSignIn, SignedEvents, nostr_challenges
 from podstead.features.nostr.worker import NostrInWorker
@@ -137,14 +131,16 @@ class NostrWithAccounts(NostrInWorker):
 
     @cached_property
     def _limit(self) -> RequestLimit:
-        return self._provider.pages.limit("nostr", REQUESTS_PER_MINUTE)
+        return self._provider.pages.limit("nostr", nostr_pages.REQUESTS_PER_MINUTE)
 
     @cached_property
     def account_collections(self) -> Sequence[Collection[Any]]:  # type: ignore[override]
         site = self._provider.pages.site
         return (
-            NostrKeyCollection(site, self._links, self._stated, self._events, self._limit),
-            ProfileKeyCollection(site, self._stated, self._links, self._allowed),
+            nostr_pages.NostrKeyCollection(
+                site, self._links, self._stated, self._events, self._limit
+            ),
+            nostr_pages.ProfileKeyCollection(site, self._stated, self._links, self._allowed),
         )
 
     @cached_property
@@ -158,7 +154,7 @@ class NostrWithAccounts(NostrInWorker):
             audit=self._audit,
         )
         return (
-            NostrSignInEndpoints(
+            nostr_pages.NostrSignInEndpoints(
                 pages.site,
                 self._events,
                 sign_in,
@@ -173,4 +169,6 @@ class NostrWithAccounts(NostrInWorker):
 
     @cached_property
     def provider_routes(self) -> Sequence[Route]:  # type: ignore[override]
-        return plain_routes(DidDocumentEndpoint(links=self._links, accounts=self._accounts))
+        return plain_routes(
+            nostr_pages.DidDocumentEndpoint(links=self._links, accounts=self._accounts)
+        )

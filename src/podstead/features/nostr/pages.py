@@ -18,30 +18,11 @@ import msgspec
 
 from podstead.core.errors import BadRequest, NotFound, RateLimited, RequestRefused, ServerTrouble
 from podstead.core.identity import Identity
-from podstead.features.nostr.keys import (
-    DID_MEDIA_TYPE,
-    DID_PATH,
-    did_document,
-    did_of,
-    key_named,
-    npub,
-)
+from podstead.features.nostr import keys as nostr_keys
+from podstead.features.nostr import sign_in as nostr_sign_ins
 from podstead.features.nostr.links import NostrLinks, ProvenKeys
 from podstead.features.nostr.profile_keys import AllowedKeys, ProfileKeys
 from podstead.features.nostr.records import NostrCodes, NostrLink
-from podstead.features.nostr.sign_in import (
-    AMR,
-    FACTOR,
-    LINKING,
-    SIGNING_IN,
-    EventInvalid,
-    KeyProof,
-    KeyUnknown,
-    NostrSignIn,
-    SignedEvents,
-    SignedInByKey,
-    described,
-)
 from podstead.idp.accounts import Accounts
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.challenges import Challenges
@@ -115,7 +96,7 @@ class NostrKeyCollection(Collection[Versioned[NostrLink]]):
 
     links: NostrLinks
     stated: ProfileKeys
-    events: SignedEvents
+    events: nostr_sign_ins.SignedEvents
     limit: RequestLimit
 
     async def entries(self, owner: OpenSession) -> Sequence[Versioned[NostrLink]]:
@@ -125,15 +106,15 @@ class NostrKeyCollection(Collection[Versioned[NostrLink]]):
         return entry.key
 
     def title(self, entry: Versioned[NostrLink]) -> str:
-        return npub(entry.key)
+        return nostr_keys.npub(entry.key)
 
     def as_json(self, entry: Versioned[NostrLink]) -> dict[str, object]:
         link = entry.value
         used_s = link.last_used_s
         return {
             "pubkey": link.public_key,
-            "npub": npub(link.public_key),
-            "did": did_of(link.public_key),
+            "npub": nostr_keys.npub(link.public_key),
+            "did": nostr_keys.did_of(link.public_key),
             "published": link.published,
             "linked": machine_time(link.created_s),
             "lastUsed": None if used_s is None else machine_time(used_s),
@@ -152,7 +133,7 @@ class NostrKeyCollection(Collection[Versioned[NostrLink]]):
         proof = await self.events.verify_answer(
             request.fields.authorization,
             url=self.site.base_url + KEYS_PATH,
-            purpose=LINKING,
+            purpose=nostr_sign_ins.LINKING,
             holder=owner.stored.key,
             account_id=owner.account.account_id,
             has_content=request.body.announced,
@@ -163,7 +144,7 @@ class NostrKeyCollection(Collection[Versioned[NostrLink]]):
         link = await self.links.link(
             owner.owner, proof.public_key, source=page.source, publish=publish
         )
-        body = {"pubkey": link.public_key, "did": did_of(link.public_key)}
+        body = {"pubkey": link.public_key, "did": nostr_keys.did_of(link.public_key)}
         return json_response(201, body, self.site.cookies.set_notice(Notice("nostr-key-linked")))
 
     async def remove(self, page: PageRequest, key: str) -> Removed:
@@ -243,7 +224,7 @@ class ProfileKeyCollection(Collection[ListedProfileKey]):
         return entry.public_key
 
     def title(self, entry: ListedProfileKey) -> str:
-        return npub(entry.public_key)
+        return nostr_keys.npub(entry.public_key)
 
     def may_remove(self, entry: ListedProfileKey) -> bool:
         return entry.allowed_s is not None
@@ -252,8 +233,8 @@ class ProfileKeyCollection(Collection[ListedProfileKey]):
         allowed_s = entry.allowed_s
         return {
             "pubkey": entry.public_key,
-            "npub": npub(entry.public_key),
-            "did": did_of(entry.public_key),
+            "npub": nostr_keys.npub(entry.public_key),
+            "did": nostr_keys.did_of(entry.public_key),
             "inProfile": entry.is_stated,
             "signsInSince": None if allowed_s is None else machine_time(allowed_s),
         }
@@ -279,7 +260,7 @@ class ProfileKeyCollection(Collection[ListedProfileKey]):
 
 CHALLENGE_PATH: Final = "/idp/nostr/challenge"
 SIGN_IN_PATH: Final = "/idp/nostr/login"
-_PATHS: Final = {LINKING: KEYS_PATH, SIGNING_IN: SIGN_IN_PATH}
+_PATHS: Final = {nostr_sign_ins.LINKING: KEYS_PATH, nostr_sign_ins.SIGNING_IN: SIGN_IN_PATH}
 """The URL of the events that answer a challenge, by its purpose."""
 
 _Handler = Callable[["NostrSignInEndpoints", PageRequest], Awaitable[Response]]
@@ -303,8 +284,8 @@ class NostrSignInEndpoints:
     """Accepts signed events instead of passwords."""
 
     site: Site
-    events: SignedEvents
-    nostr_sign_in: NostrSignIn
+    events: nostr_sign_ins.SignedEvents
+    nostr_sign_in: nostr_sign_ins.NostrSignIn
     proven: ProvenKeys
     authorizations: Authorizations
     browser_sign_in: BrowserSignIn
@@ -318,10 +299,10 @@ class NostrSignInEndpoints:
         an unknown purpose, RateLimited, Overloaded; for linking also NotAuthenticated and
         SignInAgain."""
         await self.limit.count(page)
-        purpose = (await read_submission(page.request)).text("purpose") or SIGNING_IN
+        purpose = (await read_submission(page.request)).text("purpose") or nostr_sign_ins.SIGNING_IN
         if purpose not in _PATHS:
             raise BadRequest(f"The purpose of a challenge must be one of {', '.join(_PATHS)}")
-        if purpose == LINKING:
+        if purpose == nostr_sign_ins.LINKING:
             owner = page.recent_owner()
             issued = await self.challenges.issue(
                 purpose, holder=owner.stored.key, account_id=owner.account.account_id
@@ -331,7 +312,9 @@ class NostrSignInEndpoints:
         has_cookie = self.site.cookies.secret(page.request, BROWSER) is not None
         cookies = [] if has_cookie else [self.site.cookies.set(BROWSER, page.browser)]
         return json_response(
-            200, described(issued, url=self.site.base_url + _PATHS[purpose]), *cookies
+            200,
+            nostr_sign_ins.described(issued, url=self.site.base_url + _PATHS[purpose]),
+            *cookies,
         )
 
     @_answering
@@ -349,8 +332,8 @@ class NostrSignInEndpoints:
         await self.verified.note(
             pending,
             signed_in.account,
-            factor=FACTOR,
-            amr=AMR,
+            factor=nostr_sign_ins.FACTOR,
+            amr=nostr_sign_ins.AMR,
             lasting=sent.ticked("remember"),
             restricted=signed_in.restricted,
             sign_in_method=signed_in.sign_in_method,
@@ -361,7 +344,7 @@ class NostrSignInEndpoints:
     async def complete(self, page: PageRequest) -> Response:
         """``schnorr-complete``: continue an interaction in which this browser's key was verified.
         Raises AccessDenied without that, NotFound, BadRequest."""
-        return await self.verified.complete(page, factor=FACTOR)
+        return await self.verified.complete(page, factor=nostr_sign_ins.FACTOR)
 
     @_answering
     @route(SIGN_IN_PATH, "POST")
@@ -375,8 +358,8 @@ class NostrSignInEndpoints:
             page,
             signed_in.account,
             lasting=sent.ticked("remember"),
-            factor=FACTOR,
-            amr=AMR,
+            factor=nostr_sign_ins.FACTOR,
+            amr=nostr_sign_ins.AMR,
             restricted=signed_in.restricted,
             sign_in_method=signed_in.sign_in_method,
         )
@@ -393,11 +376,13 @@ class NostrSignInEndpoints:
         if status == 401:
             realm = f'Nostr realm="{self.site.base_url}"'
             headers.append((b"www-authenticate", realm.encode("ascii")))
-        if isinstance(refusal, KeyUnknown) and not self.site.registration.is_closed:
+        if isinstance(refusal, nostr_sign_ins.KeyUnknown) and not self.site.registration.is_closed:
             body["registerUrl"] = registration_path(_interaction(page))
         return json_response(status, body, *headers)
 
-    async def _proof(self, page: PageRequest, path: str, *, answers_challenge: bool) -> KeyProof:
+    async def _proof(
+        self, page: PageRequest, path: str, *, answers_challenge: bool
+    ) -> nostr_sign_ins.KeyProof:
         """Raises EventInvalid, ChallengeInvalid, BadRequest, HeadersTooLarge, Overloaded,
         StorageError."""
         request, url = page.request, self.site.base_url + path
@@ -408,35 +393,35 @@ class NostrSignInEndpoints:
             return await self.events.verify_answer(
                 fields,
                 url=url,
-                purpose=SIGNING_IN,
+                purpose=nostr_sign_ins.SIGNING_IN,
                 holder=page.browser,
                 has_content=has_content,
             )
-        except EventInvalid:
+        except nostr_sign_ins.EventInvalid:
             self.nostr_sign_in.failed()
             raise
 
     async def _account(
         self,
         page: PageRequest,
-        proof: KeyProof,
+        proof: nostr_sign_ins.KeyProof,
         sent: FormSubmission,
         *,
         only_linked: bool = False,
-    ) -> SignedInByKey:
+    ) -> nostr_sign_ins.SignedInByKey:
         """Raises what :meth:`NostrSignIn.sign_in` does; the browser has proven to hold the key,
         whatever comes of it."""
         try:
             return await self.nostr_sign_in.sign_in(
                 proof, name=typed_login(sent), only_linked=only_linked
             )
-        except KeyUnknown:
+        except nostr_sign_ins.KeyUnknown:
             if not self.site.registration.is_closed:
                 await self.proven.keep(proof.public_key, browser=page.browser)
             raise
 
 
-async def _content(page: PageRequest, proof: KeyProof) -> FormSubmission:
+async def _content(page: PageRequest, proof: nostr_sign_ins.KeyProof) -> FormSubmission:
     """What was sent with the event, mostly nothing. Raises what is wrong with it."""
     request = page.request
     if proof.content_digest is not None:
@@ -465,15 +450,17 @@ class DidDocumentEndpoint:
     links: NostrLinks
     accounts: Accounts
 
-    @route(DID_PATH + "/{key}", "GET", "HEAD", sharing=CorsPolicy.ANYONE)
+    @route(nostr_keys.DID_PATH + "/{key}", "GET", "HEAD", sharing=CorsPolicy.ANYONE)
     async def get(self, request: Request, _: Identity | None) -> Response:
         """Raises BadRequest if the segment is not a key, NotFound if there is no document."""
-        public_key = key_named(request.path.rpartition("/")[2])
+        public_key = nostr_keys.key_named(request.path.rpartition("/")[2])
         if public_key is None:
             raise BadRequest("A Nostr key must be 64 lowercase hexadecimal digits")
-        document = did_document(public_key, web_id=await self._web_id_of(public_key))
+        document = nostr_keys.did_document(public_key, web_id=await self._web_id_of(public_key))
         content = msgspec.json.encode(document)
-        return public_document(request, content, media_type=DID_MEDIA_TYPE, age_s=DOCUMENT_AGE_S)
+        return public_document(
+            request, content, media_type=nostr_keys.DID_MEDIA_TYPE, age_s=DOCUMENT_AGE_S
+        )
 
     async def _web_id_of(self, public_key: str) -> str:
         link = await self.links.find(public_key)

@@ -19,19 +19,10 @@ from typing import Final
 
 from podstead.core.errors import BadRequest, Conflict, NotFound, RequestRefused, StorageError
 from podstead.core.identifiers import parse_path
+from podstead.features.nostr import records as nostr_records
 from podstead.features.nostr.events import InvalidEvent
 from podstead.features.nostr.keys import npub, stated_keys
 from podstead.features.nostr.links import MAX_PER_ACCOUNT, NostrLinks
-from podstead.features.nostr.records import (
-    ALLOWED_KEYS,
-    PROFILE_KEYS,
-    AllowedKey,
-    NostrCodes,
-    NostrEvents,
-    NostrLink,
-    allowed_key,
-    ending_allowed_key,
-)
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, RequestSource
 from podstead.idp.records import Account
@@ -74,7 +65,7 @@ class ProfileKeys:
     async def accounts_of(self, public_key: str) -> Sequence[Versioned[Account]]:
         """The accounts whose profile states the key (64 hexadecimal digits in lower case),
         including disabled ones."""
-        listed = await PROFILE_KEYS.page(
+        listed = await nostr_records.PROFILE_KEYS.page(
             self._records.store, after=public_key, now_ms=self._records.now_ms(), limit=MAX_CLAIMS
         )
         found = []
@@ -119,14 +110,16 @@ class AllowedKeys:
     stated: ProfileKeys
     audit: Audit
 
-    async def of_account(self, account_id: str) -> Sequence[Versioned[AllowedKey]]:
+    async def of_account(self, account_id: str) -> Sequence[Versioned[nostr_records.AllowedKey]]:
         """The keys that the owner of an account has allowed."""
-        return await self.records.of_owner(ALLOWED_KEYS, account_id)
+        return await self.records.of_owner(nostr_records.ALLOWED_KEYS, account_id)
 
-    async def find(self, account: Account, public_key: str) -> Versioned[AllowedKey] | None:
+    async def find(
+        self, account: Account, public_key: str
+    ) -> Versioned[nostr_records.AllowedKey] | None:
         """The permission of a key to sign in to an account, while the profile names the key."""
-        key = allowed_key(account.account_id, public_key)
-        stored = await self.records.read(ALLOWED_KEYS, key)
+        key = nostr_records.allowed_key(account.account_id, public_key)
+        stored = await self.records.read(nostr_records.ALLOWED_KEYS, key)
         if stored is None or not await self.stated.states(account, public_key):
             return None
         return stored
@@ -137,22 +130,22 @@ class AllowedKeys:
         """Allow a key that the profile names to sign in. Raises NotFound for any other key,
         Conflict if there are too many."""
         if not await self.stated.states(account.value, public_key):
-            raise NotFound(NostrCodes.NOT_IN_PROFILE)
+            raise NotFound(nostr_records.NostrCodes.NOT_IN_PROFILE)
         owner = account.value.account_id
-        key, now_ms = allowed_key(owner, public_key), self.records.now_ms()
+        key, now_ms = nostr_records.allowed_key(owner, public_key), self.records.now_ms()
         present = await self.of_account(owner)
         if any(each.key == key for each in present):
             return
         if len(present) >= MAX_PER_ACCOUNT:
-            raise Conflict(NostrCodes.TOO_MANY_ALLOWED, number=MAX_PER_ACCOUNT)
-        allowed = AllowedKey(public_key, owner, created_s=now_ms // 1000)
-        event = NostrEvents.PROFILE_KEY_ALLOWED
+            raise Conflict(nostr_records.NostrCodes.TOO_MANY_ALLOWED, number=MAX_PER_ACCOUNT)
+        allowed = nostr_records.AllowedKey(public_key, owner, created_s=now_ms // 1000)
+        event = nostr_records.NostrEvents.PROFILE_KEY_ALLOWED
         await self.records.commit(
             [
-                ALLOWED_KEYS.put(key, allowed, owner=owner),
+                nostr_records.ALLOWED_KEYS.put(key, allowed, owner=owner),
                 *await event_records(self.records, owner, event, source, subject=npub(public_key)),
             ],
-            [account.unchanged, ALLOWED_KEYS.absent(key)],
+            [account.unchanged, nostr_records.ALLOWED_KEYS.absent(key)],
         )
         self.audit.note(event, account_id=owner, key=public_key)
 
@@ -160,16 +153,18 @@ class AllowedKeys:
         """Withdraw the permission of a key, and end the sessions and grants that began with it.
         Raises NotFound."""
         owner = account.account_id
-        key = allowed_key(owner, public_key)
-        stored = await self.records.read(ALLOWED_KEYS, key)
+        key = nostr_records.allowed_key(owner, public_key)
+        stored = await self.records.read(nostr_records.ALLOWED_KEYS, key)
         if stored is None:
-            raise NotFound(NostrCodes.KEY_NOT_ALLOWED)
+            raise NotFound(nostr_records.NostrCodes.KEY_NOT_ALLOWED)
         await self.records.commit(
-            await ending_allowed_key(self.records, stored, source), [stored.unchanged]
+            await nostr_records.ending_allowed_key(self.records, stored, source), [stored.unchanged]
         )
         # Sessions and grants that began with it during the removal:
         await self.records.commit(await end_records(self.records, owner, stored.entry))
-        self.audit.note(NostrEvents.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
+        self.audit.note(
+            nostr_records.NostrEvents.PROFILE_KEY_ENDED, account_id=owner, key=public_key
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +172,7 @@ class KeyOwner:
     """The account of a key, and its link; without a link the profile states the key."""
 
     account: Versioned[Account]
-    link: Versioned[NostrLink] | None = None
+    link: Versioned[nostr_records.NostrLink] | None = None
 
 
 class KeyOwners:

@@ -13,26 +13,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from podstead.authn import credentials as authn_credentials
 from podstead.authn.authenticate import CredentialScheme, RequestCredentials
-from podstead.authn.credentials import (
-    OtherCredential,
-    SchemeNotAccepted,
-    read_credential,
-    token_68,
-)
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.value import Value
-from podstead.features.nostr.events import (
-    EventScope,
-    InvalidEvent,
-    NostrEvent,
-    SignedRequest,
-    VerifiedEvent,
-    check_event,
-    read_event,
-)
+from podstead.features.nostr import events
 from podstead.features.nostr.keys import did_of
 from podstead.storage.protocol import ReplayCache
 
@@ -51,11 +38,11 @@ _NAMES = frozenset({b"nostr", b"basic"})
 def unverified_event(authorization: Sequence[bytes]) -> UnverifiedEvent | None:
     """The event in the Authorization fields of a request; ``None`` for credentials of other kinds
     and without any. Raises what :func:`~podstead.authn.credentials.read_credential` does."""
-    credential = read_credential(authorization, others=_NAMES)
-    if not isinstance(credential, OtherCredential):
+    credential = authn_credentials.read_credential(authorization, others=_NAMES)
+    if not isinstance(credential, authn_credentials.OtherCredential):
         return None
     if credential.scheme == b"nostr":
-        return UnverifiedEvent(token_68(credential.content, scheme="Nostr"))
+        return UnverifiedEvent(authn_credentials.token_68(credential.content, scheme="Nostr"))
     return UnverifiedEvent(_password_of_nostr(credential.content), as_password=True)
 
 
@@ -64,10 +51,10 @@ def _password_of_nostr(content: bytes) -> str:
     try:
         user_id, colon, password = base64.b64decode(content, validate=True).partition(b":")
     except ValueError as error:
-        raise SchemeNotAccepted from error
+        raise authn_credentials.SchemeNotAccepted from error
     if not colon or user_id != b"nostr":
-        raise SchemeNotAccepted
-    return token_68(password, scheme="Basic")
+        raise authn_credentials.SchemeNotAccepted
+    return authn_credentials.token_68(password, scheme="Basic")
 
 
 VerifySignature = Callable[[bytes, bytes, bytes], Awaitable[bool]]
@@ -84,7 +71,7 @@ class EventVerifier:
         self._verify = verify
 
     async def use(
-        self, event: NostrEvent, *, remembered_until_s: int, sequence: str | None = None
+        self, event: events.NostrEvent, *, remembered_until_s: int, sequence: str | None = None
     ) -> None:
         """Record the use of an event. Until ``remembered_until_s`` (Unix time) it cannot be used
         again, except within the same ``sequence``.
@@ -94,11 +81,11 @@ class EventVerifier:
         """
         key, message = bytes.fromhex(event.public_key), bytes.fromhex(event.event_id)
         if not await self._verify(key, message, event.signature):
-            raise InvalidEvent("The event has no valid signature")
+            raise events.InvalidEvent("The event has no valid signature")
         if not await self._note(event, sequence, until_ms=remembered_until_s * 1000):
-            raise InvalidEvent("The event has already been used")
+            raise events.InvalidEvent("The event has already been used")
 
-    async def _note(self, event: NostrEvent, sequence: str | None, *, until_ms: int) -> bool:
+    async def _note(self, event: events.NostrEvent, sequence: str | None, *, until_ms: int) -> bool:
         """Record the use; False if it is a second one outside the sequence of the first.
 
         An event is identified by its signature. Two events of the same second with the same content
@@ -137,12 +124,12 @@ class EventRules:
     (A-148)."""
     require_payload: bool = False
     """Whether the event must name the content of the request (A-145)."""
-    basic: EventScope | None = EventScope.SAFE
+    basic: events.EventScope | None = events.EventScope.SAFE
     """Which requests an event in the form of a password may authorize; ``None`` refuses that form
     (A-146)."""
 
 
-BASIC_SCOPES: Final = {"safe": EventScope.SAFE, "any": EventScope.ANY, "off": None}
+BASIC_SCOPES: Final = {"safe": events.EventScope.SAFE, "any": events.EventScope.ANY, "off": None}
 """By the value of the setting."""
 
 
@@ -177,7 +164,7 @@ class SignedRequests(CredentialScheme):
         uses can be recorded.
         """
         sent = _event_in(credentials)
-        request = SignedRequest(
+        request = events.SignedRequest(
             credentials.method,
             credentials.url.encode("latin-1"),
             credentials.has_content,
@@ -187,13 +174,13 @@ class SignedRequests(CredentialScheme):
         if sent.as_password and credentials.sequence is not None:
             sequence = f"{credentials.client_address} {credentials.sequence}"
         try:
-            event = read_event(sent.event)
+            event = events.read_event(sent.event)
             proven = self._check(event, sent, request)
             await self.uses.use(
                 event, remembered_until_s=proven.remembered_until_s, sequence=sequence
             )
             return await self._identity(event, proven)
-        except InvalidEvent as refusal:
+        except events.InvalidEvent as refusal:
             raise _refused(sent, refusal) from refusal
 
     async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
@@ -205,20 +192,20 @@ class SignedRequests(CredentialScheme):
         try:
             web_id = await self.linked.web_id_of(key)
             if identity.iri not in {web_id, did_of(key)}:
-                raise InvalidEvent("The key no longer belongs to this agent")
-        except InvalidEvent as refusal:
+                raise events.InvalidEvent("The key no longer belongs to this agent")
+        except events.InvalidEvent as refusal:
             raise _refused(_event_in(credentials), refusal) from refusal
 
     def _check(
-        self, event: NostrEvent, credential: UnverifiedEvent, request: SignedRequest
-    ) -> VerifiedEvent:
+        self, event: events.NostrEvent, credential: UnverifiedEvent, request: events.SignedRequest
+    ) -> events.VerifiedEvent:
         rules = self.rules
         if not rules.accepted:
-            raise InvalidEvent("Signed requests require https")
-        reach = rules.basic if credential.as_password else EventScope.EXACT
+            raise events.InvalidEvent("Signed requests require https")
+        reach = rules.basic if credential.as_password else events.EventScope.EXACT
         if reach is None:
-            raise InvalidEvent("Send the event with the Nostr scheme")
-        return check_event(
+            raise events.InvalidEvent("Send the event with the Nostr scheme")
+        return events.check_event(
             event,
             request,
             now_s=self.clock.now_ms() // 1000,
@@ -226,7 +213,7 @@ class SignedRequests(CredentialScheme):
             require_payload=rules.require_payload,
         )
 
-    async def _identity(self, event: NostrEvent, proven: VerifiedEvent) -> Identity:
+    async def _identity(self, event: events.NostrEvent, proven: events.VerifiedEvent) -> Identity:
         did = did_of(event.public_key)
         web_id = None if self.linked is None else await self.linked.web_id_of(event.public_key)
         own = web_id is None or (
@@ -249,6 +236,6 @@ def _event_in(credentials: RequestCredentials) -> UnverifiedEvent:
     return sent
 
 
-def _refused(credential: UnverifiedEvent, refusal: InvalidEvent) -> NotAuthenticated:
+def _refused(credential: UnverifiedEvent, refusal: events.InvalidEvent) -> NotAuthenticated:
     scheme = "Basic" if credential.as_password else "Nostr"
     return NotAuthenticated(str(refusal), invalid=True, scheme=scheme)

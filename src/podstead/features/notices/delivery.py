@@ -14,31 +14,14 @@ from podstead.authn.web_ids import LocalWebIds
 from podstead.core.date_times import DAY_MS
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath, storage_root
-from podstead.features.notices.box import (
-    DIGESTS,
-    NOTICE_BOXES,
-    DigestDue,
-    KeptNotice,
-    MailMode,
-    NoticeBox,
-    sender_of,
-    with_notice,
-)
+from podstead.features.notices import box as notices_box
 from podstead.idp.mail_queue import MailQueue, MailSubject
 from podstead.idp.records import Account
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.storage.record_store import Changes, RecordStore, Versioned
 from podstead.storage.records import Precondition, Record
+from podstead.web.pages import notifier
 from podstead.web.pages.addresses import PREFIX
-from podstead.web.pages.notifier import (
-    MAX_NAME_CHARACTERS,
-    PERSON_NOTICE_KINDS,
-    NoticeChannel,
-    Notifier,
-    PersonNotice,
-    ShownPersonNotice,
-    pod_of_notices,
-)
 from podstead.web.pages.request import Person
 from podstead.web.pages.texts import ENGLISH, LANGUAGES, Texts, current_texts, texts_in
 from podstead.web.sharing.views import Names
@@ -75,7 +58,7 @@ def next_digest_ms(now_ms: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Boxes(Notifier):
+class Boxes(notifier.Notifier):
     """The boxes of all people (:class:`Notifier`).
 
     ``read_accounts`` tells those that get messages, ``None`` if none are delivered. ``channels``
@@ -86,7 +69,7 @@ class Boxes(Notifier):
     web_ids: LocalWebIds
     base_url: str
     read_accounts: Callable[[], Accounts | None]
-    channels: Sequence[NoticeChannel] = ()
+    channels: Sequence[notifier.NoticeChannel] = ()
 
     address = NOTICES
 
@@ -96,7 +79,7 @@ class Boxes(Notifier):
 
     # --- what people are told -----------------------------------------------------------------
 
-    async def tell(self, person: str, notice: PersonNotice) -> None:
+    async def tell(self, person: str, notice: notifier.PersonNotice) -> None:
         """As :class:`Notifier` says."""
         try:
             root = await self._root_of(person)
@@ -112,22 +95,22 @@ class Boxes(Notifier):
         pod = None if root is None else await self.records.store.read_pod(root.strip("/"))
         return root if pod is not None and (pod.root, pod.owner) == (root, web_id) else None
 
-    async def _keep(self, root: ResourcePath, notice: PersonNotice) -> None:
-        new = KeptNotice(
+    async def _keep(self, root: ResourcePath, notice: notifier.PersonNotice) -> None:
+        new = notices_box.KeptNotice(
             notice_id=self.records.randomness.token_hex(_ID_BYTES),
             kind=notice.kind.name,
             at_ms=self.records.now_ms(),
             address=notice.address,
-            name=_plain(notice.name, MAX_NAME_CHARACTERS),
+            name=_plain(notice.name, notifier.MAX_NAME_CHARACTERS),
             by=self._stored_iri(notice.by),
             message=_plain(notice.message, MAX_MESSAGE_CHARS),
         )
 
-        def is_told(box: NoticeBox) -> bool:
+        def is_told(box: notices_box.NoticeBox) -> bool:
             known = box.find(new.about)
             return known is not None and new.at_ms - known.at_ms < notice.kind.again_ms
 
-        def is_mailed(box: NoticeBox) -> bool:
+        def is_mailed(box: notices_box.NoticeBox) -> bool:
             known = box.find(new.about)
             return known is not None and known.is_mailed and not known.is_read
 
@@ -135,12 +118,14 @@ class Boxes(Notifier):
         if is_told(before):
             return
         # What the server itself says, others cannot repeat at will, and the box is limited.
-        if new.by and not await self._may(f"notice:{root}:{sender_of(new.by)}", TOLD_PER_DAY):
+        if new.by and not await self._may(
+            f"notice:{root}:{notices_box.sender_of(new.by)}", TOLD_PER_DAY
+        ):
             return
         account = await self.account_of(root) if notice.kind.is_mailed else None
         may_mail = (
             account is not None
-            and before.mail is MailMode.EACH
+            and before.mail is notices_box.MailMode.EACH
             and not is_mailed(before)
             and await self._may(f"notice-mail:{root}", MAILS_PER_DAY)
         )
@@ -150,22 +135,22 @@ class Boxes(Notifier):
             if is_told(box):
                 return Changes(None)
             told, messages = new, list[Record]()
-            if account is not None and box.mail is not MailMode.NEVER:
-                was_mailed = box.mail is MailMode.EACH and is_mailed(box)
-                if box.mail is MailMode.EACH and may_mail and not was_mailed:
+            if account is not None and box.mail is not notices_box.MailMode.NEVER:
+                was_mailed = box.mail is notices_box.MailMode.EACH and is_mailed(box)
+                if box.mail is notices_box.MailMode.EACH and may_mail and not was_mailed:
                     messages += await self._message(account, [new])
                 if was_mailed or messages:
                     told = replace(new, is_mailed=True)
                 else:
                     messages.append(_digest(root, new.at_ms))
             messages += await self._for_channels(root, box, new)
-            put = NOTICE_BOXES.put(root, with_notice(box, told), owner=root)
+            put = notices_box.NOTICE_BOXES.put(root, notices_box.with_notice(box, told), owner=root)
             return Changes(None, [put, *messages], preconditions)
 
         await self.records.transact(compute)
 
     async def _for_channels(
-        self, root: ResourcePath, box: NoticeBox, new: KeptNotice
+        self, root: ResourcePath, box: notices_box.NoticeBox, new: notices_box.KeptNotice
     ) -> Sequence[Record]:
         """What queues a notice for further ways to the person, who is not told twice of what they
         have not read."""
@@ -192,14 +177,16 @@ class Boxes(Notifier):
 
     def root(self, person: Person) -> ResourcePath | None:
         """The pod whose box is the person's: that of the WebID, or else the first one."""
-        return pod_of_notices(person, self.web_ids)
+        return notifier.pod_of_notices(person, self.web_ids)
 
-    async def box(self, person: Person) -> NoticeBox:
+    async def box(self, person: Person) -> notices_box.NoticeBox:
         """The box of a person. Raises StorageError."""
         root = self.root(person)
-        return NoticeBox() if root is None else (await self._read(root))[0]
+        return notices_box.NoticeBox() if root is None else (await self._read(root))[0]
 
-    async def change(self, person: Person, change: Callable[[NoticeBox], NoticeBox]) -> None:
+    async def change(
+        self, person: Person, change: Callable[[notices_box.NoticeBox], notices_box.NoticeBox]
+    ) -> None:
         """Change the box of a person. Raises ServerTrouble."""
         root = self.root(person)
         if root is None:
@@ -210,21 +197,27 @@ class Boxes(Notifier):
             after = change(box)
             if after == box:
                 return Changes(None)
-            return Changes(None, [NOTICE_BOXES.put(root, after, owner=root)], preconditions)
+            return Changes(
+                None, [notices_box.NOTICE_BOXES.put(root, after, owner=root)], preconditions
+            )
 
         await self.records.transact(compute)
 
     async def unread(self, person: Person) -> int:
         return len((await self.box(person)).unread)
 
-    async def newest_unread(self, person: Person, *, limit: int) -> Sequence[ShownPersonNotice]:
+    async def newest_unread(
+        self, person: Person, *, limit: int
+    ) -> Sequence[notifier.ShownPersonNotice]:
         return self.shown((await self.box(person)).unread)[:limit]
 
-    def shown(self, notices: Sequence[KeptNotice]) -> Sequence[ShownPersonNotice]:
+    def shown(
+        self, notices: Sequence[notices_box.KeptNotice]
+    ) -> Sequence[notifier.ShownPersonNotice]:
         """Notices as pages show them, in the language of the page."""
         texts = current_texts()
         return [
-            ShownPersonNotice(
+            notifier.ShownPersonNotice(
                 each.notice_id,
                 text,
                 each.message,
@@ -236,18 +229,22 @@ class Boxes(Notifier):
             if (text := self._text(each, texts)) is not None
         ]
 
-    def _text(self, notice: KeptNotice, texts: Texts) -> str | None:
+    def _text(self, notice: notices_box.KeptNotice, texts: Texts) -> str | None:
         """What a notice says; ``None`` if what defined its kind is not there any more."""
-        kind = PERSON_NOTICE_KINDS.get(notice.kind)
+        kind = notifier.PERSON_NOTICE_KINDS.get(notice.kind)
         if kind is None:
             return None
         iri = self.base_url + notice.by if notice.by.startswith("/") else notice.by
         return texts.get(kind.text) % {"who": Names(self.base_url).iri(iri), "name": notice.name}
 
-    async def _read(self, root: ResourcePath) -> tuple[NoticeBox, Sequence[Precondition]]:
-        stored: Versioned[NoticeBox] | None = await self.records.read(NOTICE_BOXES, root)
+    async def _read(
+        self, root: ResourcePath
+    ) -> tuple[notices_box.NoticeBox, Sequence[Precondition]]:
+        stored: Versioned[notices_box.NoticeBox] | None = await self.records.read(
+            notices_box.NOTICE_BOXES, root
+        )
         if stored is None:
-            return NoticeBox(), [NOTICE_BOXES.absent(root)]
+            return notices_box.NoticeBox(), [notices_box.NOTICE_BOXES.absent(root)]
         return stored.value, [stored.unchanged]
 
     # --- messages -----------------------------------------------------------------------------
@@ -261,7 +258,9 @@ class Boxes(Notifier):
             return None
         return account
 
-    async def _message(self, account: Account, notices: Sequence[KeptNotice]) -> Sequence[Record]:
+    async def _message(
+        self, account: Account, notices: Sequence[notices_box.KeptNotice]
+    ) -> Sequence[Record]:
         """What queues a message; nothing if too many wait."""
         texts = texts_in(account.language if account.language in LANGUAGES else ENGLISH)
         lines = [self._text(replace(each, name=_for_mail(each.name)), texts) for each in notices]
@@ -281,26 +280,26 @@ class Boxes(Notifier):
         that it is due, so one of all workers does it. Raises ServerTrouble."""
         now_ms = self.records.now_ms()
         while True:
-            page = await DIGESTS.page(self.records.store, now_ms=now_ms, limit=_BATCH)
+            page = await notices_box.DIGESTS.page(self.records.store, now_ms=now_ms, limit=_BATCH)
             due = [each for each in page if int(each.key.partition(".")[0]) <= now_ms]
             for each in due:
                 await self._send_digest(each)
             if len(due) < _BATCH:
                 return
 
-    async def _send_digest(self, due: Versioned[DigestDue]) -> None:
+    async def _send_digest(self, due: Versioned[notices_box.DigestDue]) -> None:
         root = ResourcePath(due.key.partition(".")[2])
         box, preconditions = await self._read(root)
-        records: list[Record] = [DIGESTS.drop(due.key)]
+        records: list[Record] = [notices_box.DIGESTS.drop(due.key)]
         account = await self.account_of(root)
-        if account is not None and box.mail is not MailMode.NEVER:
+        if account is not None and box.mail is not notices_box.MailMode.NEVER:
             new = [each for each in box.unread if not each.is_mailed and _is_for_mail(each)]
             message = await self._message(account, new)
             if message:
                 notices = tuple(replace(each, is_mailed=True) for each in box.notices)
                 records += (
                     *message,
-                    NOTICE_BOXES.put(root, replace(box, notices=notices), owner=root),
+                    notices_box.NOTICE_BOXES.put(root, replace(box, notices=notices), owner=root),
                 )
             elif new:  # too many messages wait
                 records.append(_digest(root, self.records.now_ms()))
@@ -309,11 +308,13 @@ class Boxes(Notifier):
 
 
 def _digest(root: ResourcePath, now_ms: int) -> Record:
-    return DIGESTS.put(f"{next_digest_ms(now_ms):015d}.{root}", DigestDue(), owner=root)
+    return notices_box.DIGESTS.put(
+        f"{next_digest_ms(now_ms):015d}.{root}", notices_box.DigestDue(), owner=root
+    )
 
 
-def _is_for_mail(notice: KeptNotice) -> bool:
-    kind = PERSON_NOTICE_KINDS.get(notice.kind)
+def _is_for_mail(notice: notices_box.KeptNotice) -> bool:
+    kind = notifier.PERSON_NOTICE_KINDS.get(notice.kind)
     return kind is not None and kind.is_mailed
 
 

@@ -12,20 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from podstead.core.errors import AccessDenied, BadRequest
 from podstead.features import WorkerFeature
-from podstead.features.passkeys import PasskeySettings
-from podstead.features.passkeys.ceremonies import (
-    CHALLENGE_S,
-    PASSKEY_CHALLENGES,
-    PASSKEYS,
-    Credential,
-    Passkey,
-    PasskeyCodes,
-    PasskeyEvents,
-    RelyingParty,
-    creation_options,
-    relying_party,
-    request_options,
-)
+from podstead.features.passkeys import PasskeySettings, ceremonies
 from podstead.features.passkeys.service import FACTOR, Passkeys, SignedInByPasskey
 from podstead.features.passkeys.verifier import WebAuthnVerifier
 from podstead.idp.authorizations import Authorizations
@@ -67,9 +54,9 @@ add_notices(
 )
 add_event_texts(
     {
-        PasskeyEvents.ADDED: N_("Passkey added"),
-        PasskeyEvents.REMOVED: N_("Passkey removed"),
-        PasskeyEvents.COPIED: N_("Possible copy of a passkey"),
+        ceremonies.PasskeyEvents.ADDED: N_("Passkey added"),
+        ceremonies.PasskeyEvents.REMOVED: N_("Passkey removed"),
+        ceremonies.PasskeyEvents.COPIED: N_("Possible copy of a passkey"),
     }
 )
 SHOWN_EVENTS: Final = (N_("passkey added"), N_("passkey removed"))
@@ -79,29 +66,29 @@ _KEY_SEGMENT: Final = 4
 
 
 @dataclass(frozen=True)
-class PasskeyCollection(Collection[Versioned[Passkey]]):
+class PasskeyCollection(Collection[Versioned[ceremonies.Passkey]]):
     """The passkeys of the account."""
 
     below = f"{ACCOUNT}/passkeys"
     name = "passkeys"
     shown_as = "passkeys"
-    missing = PasskeyCodes.NO_SUCH_PASSKEY
+    missing = ceremonies.PasskeyCodes.NO_SUCH_PASSKEY
     purpose = "passkeys"
     credential = N_("Passkey")
 
     passkeys: Passkeys
     second_step: SecondStep | None
 
-    async def entries(self, owner: OpenSession) -> Sequence[Versioned[Passkey]]:
+    async def entries(self, owner: OpenSession) -> Sequence[Versioned[ceremonies.Passkey]]:
         return await self.passkeys.of_account(owner.account.account_id)
 
-    def key(self, entry: Versioned[Passkey]) -> str:
+    def key(self, entry: Versioned[ceremonies.Passkey]) -> str:
         return entry.key
 
-    def title(self, entry: Versioned[Passkey]) -> str:
+    def title(self, entry: Versioned[ceremonies.Passkey]) -> str:
         return entry.value.name
 
-    def as_json(self, entry: Versioned[Passkey]) -> dict[str, object]:
+    def as_json(self, entry: Versioned[ceremonies.Passkey]) -> dict[str, object]:
         passkey = entry.value
         used_s, suspected_s = passkey.last_used_s, passkey.suspected_s
         return {
@@ -126,7 +113,7 @@ class PasskeyCollection(Collection[Versioned[Passkey]]):
         owner = page.owner()
         preconditions: Sequence[Precondition] = ()
         if self.second_step is not None:
-            entry = PASSKEYS.entry_of(key)
+            entry = ceremonies.PASSKEYS.entry_of(key)
             preconditions = await self.second_step.method_removal(owner.account, entry)
         method = await self.passkeys.remove(
             owner.owner, key, page.source, preconditions=preconditions
@@ -160,7 +147,7 @@ class PasskeyEndpoints:
     """Provides the server's side of the ceremonies."""
 
     site: Site
-    party: RelyingParty
+    party: ceremonies.RelyingParty
     passkeys: Passkeys
     authorizations: Authorizations
     browser_sign_in: BrowserSignIn
@@ -175,7 +162,7 @@ class PasskeyEndpoints:
         await self.limit.count(page)
         owner = self._recent_owner(page, await read_submission(page.request))
         offer = await self.passkeys.offer(owner)
-        options = creation_options(
+        options = ceremonies.creation_options(
             offer, owner.account, self.party, server_name=self.site.server_name
         )
         return json_response(200, options)
@@ -217,7 +204,7 @@ class PasskeyEndpoints:
         issued = await self.passkeys.ask(browser=page.browser, uid=uid)
         has_cookie = self.site.cookies.secret(page.request, BROWSER) is not None
         cookies = [] if has_cookie else [self.site.cookies.set(BROWSER, page.browser)]
-        return json_response(200, request_options(issued, self.party), *cookies)
+        return json_response(200, ceremonies.request_options(issued, self.party), *cookies)
 
     @route(PASSKEY_PATH + "/login/verify", "POST")
     async def sign_in(self, page: PageRequest) -> Response:
@@ -271,7 +258,7 @@ class PasskeyEndpoints:
         return json_response(200, body, *headers)
 
 
-def _answer(sent: FormSubmission) -> tuple[str, Credential]:
+def _answer(sent: FormSubmission) -> tuple[str, ceremonies.Credential]:
     key, credential = sent.fields.get("challengeKey"), sent.fields.get("credential")
     if not isinstance(key, str) or not key or not isinstance(credential, dict):
         raise MissingFields
@@ -301,13 +288,15 @@ class PasskeysInWorker(WorkerFeature):
         SecuritySection("pods/passkeys/section.html", comes_first=True, script="passkeys.js"),
     )
 
-    def __init__(self, provider: Provider, party: RelyingParty) -> None:
+    def __init__(self, provider: Provider, party: ceremonies.RelyingParty) -> None:
         self._provider = provider
         self._party = party
         self._passkeys = Passkeys(
             records=provider.records,
             challenges=Challenges(
-                PASSKEY_CHALLENGES, lifetime_s=CHALLENGE_S, records=provider.records
+                ceremonies.PASSKEY_CHALLENGES,
+                lifetime_s=ceremonies.CHALLENGE_S,
+                records=provider.records,
             ),
             methods=provider.sign_in_methods,
             verifier=WebAuthnVerifier(party),
@@ -340,7 +329,7 @@ class PasskeysInWorker(WorkerFeature):
 def passkeys_in_worker(provider: Provider) -> PasskeysInWorker | None:
     """What passkeys add to a worker; ``None`` if browsers do not support them here (A-115)."""
     settings = provider.settings.of(PasskeySettings)
-    party = relying_party(
+    party = ceremonies.relying_party(
         provider.issuer, rp_id=settings.passkey_rp_id, further_origins=settings.passkey_origins
     )
     if party is None:

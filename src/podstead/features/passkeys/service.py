@@ -18,23 +18,7 @@ import msgspec
 
 from podstead.core import base64url
 from podstead.core.errors import BadRequest, Conflict, NotFound
-from podstead.features.passkeys.ceremonies import (
-    ADDING,
-    PASSKEYS,
-    SIGNING_IN,
-    Assertion,
-    CeremonyVerifier,
-    CreatedKey,
-    CreationOffer,
-    Credential,
-    Passkey,
-    PasskeyCodes,
-    PasskeyEvents,
-    UnknownCredential,
-    VerificationFailed,
-    base64url_decoded,
-    response_of,
-)
+from podstead.features.passkeys import ceremonies
 from podstead.idp.audit import Audit, AuditEvent, EventKind, RequestSource
 from podstead.idp.challenges import Challenges, IssuedChallenge, challenge_of, suffix_of
 from podstead.idp.codes import IdpCodes
@@ -77,37 +61,40 @@ class Passkeys:
     records: RecordStore
     challenges: Challenges
     methods: Sequence[SignInMethod]
-    verifier: CeremonyVerifier
+    verifier: ceremonies.CeremonyVerifier
     audit: Audit
 
-    async def of_account(self, account_id: str) -> Sequence[Versioned[Passkey]]:
+    async def of_account(self, account_id: str) -> Sequence[Versioned[ceremonies.Passkey]]:
         """The passkeys of an account, oldest first."""
-        stored = await self.records.of_owner(PASSKEYS, account_id)
+        stored = await self.records.of_owner(ceremonies.PASSKEYS, account_id)
         return sorted(stored, key=lambda each: (each.value.created_s, each.key))
 
     # --- adding -------------------------------------------------------------------------------
 
-    async def offer(self, signed_in: OpenSession) -> CreationOffer:
+    async def offer(self, signed_in: OpenSession) -> ceremonies.CreationOffer:
         """Begin to add a passkey. Raises Conflict for too many."""
         account_id = signed_in.account.account_id
         present = [each.value for each in await self.of_account(account_id)]
         if len(present) >= MAX_PER_ACCOUNT:
-            raise Conflict(PasskeyCodes.TOO_MANY, number=MAX_PER_ACCOUNT)
+            raise Conflict(ceremonies.PasskeyCodes.TOO_MANY, number=MAX_PER_ACCOUNT)
         handle = present[0].user_handle if present else self._new_handle()
         issued = await self.challenges.issue(
-            ADDING, holder=signed_in.stored.key, account_id=account_id, user_handle=handle
+            ceremonies.ADDING,
+            holder=signed_in.stored.key,
+            account_id=account_id,
+            user_handle=handle,
         )
-        return CreationOffer(issued, handle, present)
+        return ceremonies.CreationOffer(issued, handle, present)
 
     async def add(
         self,
         signed_in: OpenSession,
         *,
         challenge_key: str,
-        credential: Credential,
+        credential: ceremonies.Credential,
         name: str,
         source: RequestSource,
-    ) -> Passkey:
+    ) -> ceremonies.Passkey:
         """Store the passkey that a browser has created for an offer to this session.
 
         Raises ChallengeInvalid, VerificationFailed, BadRequest for a name that is too long,
@@ -116,7 +103,7 @@ class Passkeys:
         account = signed_in.owner
         taken = await self.challenges.take(
             challenge_key,
-            ADDING,
+            ceremonies.ADDING,
             holder=signed_in.stored.key,
             account_id=account.value.account_id,
         )
@@ -126,7 +113,9 @@ class Passkeys:
         )
         passkey = self._made(account.value, taken, created, credential, label)
         await self._keep(account, passkey, source)
-        self.audit.note(PasskeyEvents.ADDED, account_id=passkey.account_id, aaguid=passkey.aaguid)
+        self.audit.note(
+            ceremonies.PasskeyEvents.ADDED, account_id=passkey.account_id, aaguid=passkey.aaguid
+        )
         return passkey
 
     # --- looking after them -------------------------------------------------------------------
@@ -135,10 +124,12 @@ class Passkeys:
         """Rename a passkey. Raises NotFound and BadRequest."""
         label = usable_name(name)
         if not label:
-            raise BadRequest(PasskeyCodes.WITHOUT_NAME)
+            raise BadRequest(ceremonies.PasskeyCodes.WITHOUT_NAME)
         stored = await self._existing(account_id, key)
         changed = msgspec.structs.replace(stored.value, name=label)
-        await self.records.commit([PASSKEYS.replace(stored, changed)], [stored.unchanged])
+        await self.records.commit(
+            [ceremonies.PASSKEYS.replace(stored, changed)], [stored.unchanged]
+        )
 
     async def remove(
         self,
@@ -159,38 +150,40 @@ class Passkeys:
         stays = await remaining_factor(self.records, self.methods, account, without=stored.entry)
         method = stored.entry
         removal = [
-            PASSKEYS.drop(key),
+            ceremonies.PASSKEYS.drop(key),
             *await end_records(self.records, account_id, method),
-            *await self._noting(PasskeyEvents.REMOVED, stored.value, source),
+            *await self._noting(ceremonies.PasskeyEvents.REMOVED, stored.value, source),
         ]
         depends_on = [account.unchanged, stored.unchanged, stays, *preconditions]
         await self.records.commit(removal, depends_on)
         # Sessions and grants that began with it during the removal:
         await self.records.commit(await end_records(self.records, account_id, method))
-        self.audit.note(PasskeyEvents.REMOVED, account_id=account_id, aaguid=stored.value.aaguid)
+        self.audit.note(
+            ceremonies.PasskeyEvents.REMOVED, account_id=account_id, aaguid=stored.value.aaguid
+        )
         return method
 
     # --- signing in ---------------------------------------------------------------------------
 
     async def ask(self, *, browser: str, uid: str = "") -> IssuedChallenge:
         """A challenge for a browser, in the interaction with this uid, if any."""
-        return await self.challenges.issue(SIGNING_IN, holder=browser, suffix=uid)
+        return await self.challenges.issue(ceremonies.SIGNING_IN, holder=browser, suffix=uid)
 
     async def verify(
-        self, challenge_key: str, credential: Credential, *, browser: str
+        self, challenge_key: str, credential: ceremonies.Credential, *, browser: str
     ) -> SignedInByPasskey:
         """The account whose passkey has signed the challenge.
 
         Raises ChallengeInvalid, UnknownCredential, VerificationFailed, AccountDisabled.
         """
-        await self.challenges.take(challenge_key, SIGNING_IN, holder=browser)
+        await self.challenges.take(challenge_key, ceremonies.SIGNING_IN, holder=browser)
         stored = await self._find(credential)
         try:
             assertion = await self._check(
                 stored.value, credential, bytes.fromhex(challenge_of(challenge_key))
             )
             account = await self._note_use(stored, assertion)
-        except (VerificationFailed, AccountDisabled):
+        except (ceremonies.VerificationFailed, AccountDisabled):
             self._note(AuditEvent.SIGN_IN_FAILED, stored.value)
             raise
         self._note(AuditEvent.SIGNED_IN, stored.value)
@@ -210,11 +203,11 @@ class Passkeys:
         self,
         account: Account,
         taken: Challenge,
-        created: CreatedKey,
-        credential: Credential,
+        created: ceremonies.CreatedKey,
+        credential: ceremonies.Credential,
         name: str,
-    ) -> Passkey:
-        return Passkey(
+    ) -> ceremonies.Passkey:
+        return ceremonies.Passkey(
             credential_id=base64url.encoded(created.credential_id),
             account_id=account.account_id,
             user_handle=taken.user_handle or "",
@@ -229,51 +222,55 @@ class Passkeys:
         )
 
     async def _noting(
-        self, event: EventKind, passkey: Passkey, source: RequestSource
+        self, event: EventKind, passkey: ceremonies.Passkey, source: RequestSource
     ) -> Sequence[Record]:
         return await event_records(
             self.records, passkey.account_id, event, source, subject=passkey.name
         )
 
     async def _keep(
-        self, account: Versioned[Account], passkey: Passkey, source: RequestSource
+        self, account: Versioned[Account], passkey: ceremonies.Passkey, source: RequestSource
     ) -> None:
         key = passkey_key(passkey.credential_id)
-        known = await self.records.read(PASSKEYS, key)
+        known = await self.records.read(ceremonies.PASSKEYS, key)
         if known is not None:
-            raise Conflict(PasskeyCodes.REGISTERED)
-        record = PASSKEYS.put(key, passkey, owner=account.value.account_id)
-        noted = await self._noting(PasskeyEvents.ADDED, passkey, source)
-        await self.records.commit([record, *noted], [account.unchanged, PASSKEYS.absent(key)])
+            raise Conflict(ceremonies.PasskeyCodes.REGISTERED)
+        record = ceremonies.PASSKEYS.put(key, passkey, owner=account.value.account_id)
+        noted = await self._noting(ceremonies.PasskeyEvents.ADDED, passkey, source)
+        await self.records.commit(
+            [record, *noted], [account.unchanged, ceremonies.PASSKEYS.absent(key)]
+        )
 
-    async def _existing(self, account_id: str, key: str) -> Versioned[Passkey]:
-        stored = await self.records.read(PASSKEYS, key)
+    async def _existing(self, account_id: str, key: str) -> Versioned[ceremonies.Passkey]:
+        stored = await self.records.read(ceremonies.PASSKEYS, key)
         if stored is None or stored.value.account_id != account_id:
-            raise NotFound(PasskeyCodes.NO_SUCH_PASSKEY)
+            raise NotFound(ceremonies.PasskeyCodes.NO_SUCH_PASSKEY)
         return stored
 
-    async def _find(self, credential: Credential) -> Versioned[Passkey]:
+    async def _find(self, credential: ceremonies.Credential) -> Versioned[ceremonies.Passkey]:
         credential_id = credential.get("id")
         if not isinstance(credential_id, str):
-            raise UnknownCredential
+            raise ceremonies.UnknownCredential
         return await self._read(passkey_key(credential_id))
 
-    async def _check(self, passkey: Passkey, credential: Credential, challenge: bytes) -> Assertion:
+    async def _check(
+        self, passkey: ceremonies.Passkey, credential: ceremonies.Credential, challenge: bytes
+    ) -> ceremonies.Assertion:
         """Verify that the response is from the authenticator that has the passkey. Raises
         VerificationFailed."""
-        handle = base64url_decoded(response_of(credential).get("userHandle"))
-        expected = base64url_decoded(passkey.user_handle)
+        handle = ceremonies.base64url_decoded(ceremonies.response_of(credential).get("userHandle"))
+        expected = ceremonies.base64url_decoded(passkey.user_handle)
         if not handle or not expected or not hmac.compare_digest(handle, expected):
-            raise VerificationFailed
+            raise ceremonies.VerificationFailed
         assertion = await self.verifier.verify_assertion(
             credential, challenge=challenge, public_key=passkey.public_key
         )
         if assertion.backup_eligible != passkey.backup_eligible:
-            raise VerificationFailed
+            raise ceremonies.VerificationFailed
         return assertion
 
     async def _note_use(
-        self, found: Versioned[Passkey], assertion: Assertion
+        self, found: Versioned[ceremonies.Passkey], assertion: ceremonies.Assertion
     ) -> Versioned[Account]:
         """Record the use in the current version of the passkey. If two signatures have the same
         counter, the second is refused, whenever it arrives."""
@@ -284,7 +281,9 @@ class Passkeys:
             now_s = self.records.now_s()
             if not sign_count_increases(stored.value.sign_count, assertion.sign_count):
                 suspected = msgspec.structs.replace(stored.value, suspected_s=now_s)
-                return Changes(None, [PASSKEYS.replace(stored, suspected)], [stored.unchanged])
+                return Changes(
+                    None, [ceremonies.PASSKEYS.replace(stored, suspected)], [stored.unchanged]
+                )
             used = msgspec.structs.replace(
                 stored.value,
                 sign_count=assertion.sign_count,
@@ -292,30 +291,32 @@ class Passkeys:
                 last_used_s=now_s,
             )
             return Changes(
-                account, [PASSKEYS.replace(stored, used)], [stored.unchanged, account.unchanged]
+                account,
+                [ceremonies.PASSKEYS.replace(stored, used)],
+                [stored.unchanged, account.unchanged],
             )
 
         account = await self.records.transact(compute)
         if account is None:
-            self._note(PasskeyEvents.COPIED, found.value)
-            raise VerificationFailed
+            self._note(ceremonies.PasskeyEvents.COPIED, found.value)
+            raise ceremonies.VerificationFailed
         return account
 
-    async def _read(self, key: str) -> Versioned[Passkey]:
-        stored = await self.records.read(PASSKEYS, key)
+    async def _read(self, key: str) -> Versioned[ceremonies.Passkey]:
+        stored = await self.records.read(ceremonies.PASSKEYS, key)
         if stored is None:
-            raise UnknownCredential
+            raise ceremonies.UnknownCredential
         return stored
 
     async def _account(self, account_id: str) -> Versioned[Account]:
         stored = await self.records.read(ACCOUNTS, account_id)
         if stored is None:
-            raise UnknownCredential
+            raise ceremonies.UnknownCredential
         if stored.value.disabled:
             raise AccountDisabled
         return stored
 
-    def _note(self, event: EventKind, passkey: Passkey) -> None:
+    def _note(self, event: EventKind, passkey: ceremonies.Passkey) -> None:
         self.audit.note(event, account_id=passkey.account_id, factor=FACTOR)
 
 
@@ -332,9 +333,9 @@ def usable_name(name: str) -> str:
     return label
 
 
-def _transports(credential: Credential) -> tuple[str, ...]:
+def _transports(credential: ceremonies.Credential) -> tuple[str, ...]:
     """The transports that the browser reports; only a hint."""
-    named = response_of(credential).get("transports")
+    named = ceremonies.response_of(credential).get("transports")
     if not isinstance(named, list):
         return ()
     return tuple(sorted({each for each in named if isinstance(each, str)} & TRANSPORTS))

@@ -6,17 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from podstead.core import base64url
-from podstead.features.passkeys.ceremonies import (
-    ALGORITHMS,
-    MAX_CREDENTIAL_ID_BYTES,
-    Assertion,
-    CreatedKey,
-    Credential,
-    RelyingParty,
-    VerificationFailed,
-    base64url_decoded,
-    response_of,
-)
+from podstead.features.passkeys import ceremonies
 
 if TYPE_CHECKING:
     from webauthn.helpers.structs import CredentialDeviceType
@@ -28,21 +18,25 @@ _SYNCED: Final = "multi_device"
 class WebAuthnVerifier:
     """Implements CeremonyVerifier of ``features.passkeys.ceremonies``."""
 
-    def __init__(self, party: RelyingParty) -> None:
+    def __init__(self, party: ceremonies.RelyingParty) -> None:
         self._party = party
 
-    async def verify_creation(self, credential: Credential, *, challenge: bytes) -> CreatedKey:
+    async def verify_creation(
+        self, credential: ceremonies.Credential, *, challenge: bytes
+    ) -> ceremonies.CreatedKey:
         """Raises VerificationFailed."""
         return await asyncio.to_thread(_creation, credential, challenge, self._party)
 
     async def verify_assertion(
-        self, credential: Credential, *, challenge: bytes, public_key: bytes
-    ) -> Assertion:
+        self, credential: ceremonies.Credential, *, challenge: bytes, public_key: bytes
+    ) -> ceremonies.Assertion:
         """Raises VerificationFailed."""
         return await asyncio.to_thread(_assertion, credential, challenge, public_key, self._party)
 
 
-def _creation(credential: Credential, challenge: bytes, party: RelyingParty) -> CreatedKey:
+def _creation(
+    credential: ceremonies.Credential, challenge: bytes, party: ceremonies.RelyingParty
+) -> ceremonies.CreatedKey:
     from webauthn import verify_registration_response
     from webauthn.helpers.cose import COSEAlgorithmIdentifier
 
@@ -54,15 +48,17 @@ def _creation(credential: Credential, challenge: bytes, party: RelyingParty) -> 
             expected_rp_id=party.rp_id,
             expected_origin=list(party.origins),
             require_user_verification=True,
-            supported_pub_key_algs=[COSEAlgorithmIdentifier(each) for each in ALGORITHMS],
+            supported_pub_key_algs=[
+                COSEAlgorithmIdentifier(each) for each in ceremonies.ALGORITHMS
+            ],
         )
     except Exception as error:  # the content comes from a stranger and may break any parser
-        raise VerificationFailed from error
-    if verified.credential_id != base64url_decoded(credential.get("rawId")):
-        raise VerificationFailed
-    if len(verified.credential_id) > MAX_CREDENTIAL_ID_BYTES:
-        raise VerificationFailed
-    return CreatedKey(
+        raise ceremonies.VerificationFailed from error
+    if verified.credential_id != ceremonies.base64url_decoded(credential.get("rawId")):
+        raise ceremonies.VerificationFailed
+    if len(verified.credential_id) > ceremonies.MAX_CREDENTIAL_ID_BYTES:
+        raise ceremonies.VerificationFailed
+    return ceremonies.CreatedKey(
         credential_id=verified.credential_id,
         public_key=verified.credential_public_key,
         sign_count=verified.sign_count,
@@ -73,8 +69,11 @@ def _creation(credential: Credential, challenge: bytes, party: RelyingParty) -> 
 
 
 def _assertion(
-    credential: Credential, challenge: bytes, public_key: bytes, party: RelyingParty
-) -> Assertion:
+    credential: ceremonies.Credential,
+    challenge: bytes,
+    public_key: bytes,
+    party: ceremonies.RelyingParty,
+) -> ceremonies.Assertion:
     from webauthn import verify_authentication_response
 
     try:
@@ -89,30 +88,31 @@ def _assertion(
             require_user_verification=True,
         )
     except Exception as error:  # see _creation
-        raise VerificationFailed from error
-    return Assertion(
+        raise ceremonies.VerificationFailed from error
+    return ceremonies.Assertion(
         sign_count=verified.new_sign_count,
         backup_eligible=_is_synced(verified.credential_device_type),
         backed_up=verified.credential_backed_up,
     )
 
 
-def _check_frame(credential: Credential) -> None:
+def _check_frame(credential: ceremonies.Credential) -> None:
     """Refuse a response from a frame in a page of another site, which the library accepts."""
     from webauthn.helpers import parse_client_data_json
 
     client_data = parse_client_data_json(
-        base64url_decoded(response_of(credential).get("clientDataJSON")) or b""
+        ceremonies.base64url_decoded(ceremonies.response_of(credential).get("clientDataJSON"))
+        or b""
     )
     if client_data.cross_origin:
-        raise VerificationFailed
+        raise ceremonies.VerificationFailed
 
 
-def _without_statement(credential: Credential) -> dict[str, object]:
+def _without_statement(credential: ceremonies.Credential) -> dict[str, object]:
     from webauthn.helpers import encode_cbor, parse_cbor
 
-    response = response_of(credential)
-    made = parse_cbor(base64url_decoded(response.get("attestationObject")) or b"")
+    response = ceremonies.response_of(credential)
+    made = parse_cbor(ceremonies.base64url_decoded(response.get("attestationObject")) or b"")
     plain = encode_cbor({"fmt": "none", "attStmt": {}, "authData": made["authData"]})
     return {**credential, "response": {**response, "attestationObject": base64url.encoded(plain)}}
 

@@ -14,15 +14,7 @@ from itertools import chain, count, islice
 from typing import Final
 
 from podstead.core import vocab
-from podstead.features.personal_data.kinds import (
-    DC,
-    KINDS,
-    NOTEPAD,
-    SIOC,
-    Field,
-    Form,
-    KindOfEntry,
-)
+from podstead.features.personal_data import kinds
 from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Object, Subject, Triple
 
 MAX_VALUE_CHARACTERS: Final = 100_000
@@ -39,8 +31,8 @@ MAX_DEPTH: Final = 50
 
 _TYPE: Final = Iri(vocab.RDF_TYPE)
 _NEXT: Final = Iri(vocab.PIM + "next")
-_CONTENT: Final = (Iri(SIOC + "content"), Iri(DC + "content"))
-SCHEMES: Final = {Form.MAIL: "mailto:", Form.TELEPHONE: "tel:"}
+_CONTENT: Final = (Iri(kinds.SIOC + "content"), Iri(kinds.DC + "content"))
+SCHEMES: Final = {kinds.Form.MAIL: "mailto:", kinds.Form.TELEPHONE: "tel:"}
 _MOMENT: Final = re.compile(
     r"(\d{4})-?(\d{2})-?(\d{2})"
     r"(?:[T ](\d{2}):?(\d{2})(?::?\d{2}(?:\.\d{1,12})?)?)?"
@@ -86,7 +78,7 @@ class PersonalEntry:
     """A contact, an event, a note or a bookmark, and the values of its fields. Texts are as they
     are stored, without the scheme of mail addresses and telephone numbers."""
 
-    kind: KindOfEntry
+    kind: kinds.KindOfEntry
     iri: str
     values: Mapping[str, Sequence[str]]
     is_pad: bool = False
@@ -133,7 +125,7 @@ class GraphEdit:
         return Graph([*kept, *self.inserts])
 
 
-def subjects_in(graph: Graph, document_url: str, kind: KindOfEntry) -> Iterator[Iri]:
+def subjects_in(graph: Graph, document_url: str, kind: kinds.KindOfEntry) -> Iterator[Iri]:
     """The things of a kind that a document is about. Others, which it only names, are not."""
     found = (each for type_ in kind.types for each in graph.subjects(_TYPE, type_))
     for each in dict.fromkeys(found):
@@ -142,14 +134,14 @@ def subjects_in(graph: Graph, document_url: str, kind: KindOfEntry) -> Iterator[
 
 
 def read_entry(
-    graph: Graph, subject: Iri, kind: KindOfEntry, *, max_lines: int = MAX_LINES
+    graph: Graph, subject: Iri, kind: kinds.KindOfEntry, *, max_lines: int = MAX_LINES
 ) -> PersonalEntry:
     """What a document says about a thing of this kind; of a pad, so many lines."""
     values: dict[str, Sequence[str]] = {}
     for each in kind.fields:
         texts = dict.fromkeys(value.text for value in _values(graph, subject, each))
         values[each.name] = tuple(texts)[: None if each.many else 1]
-    is_pad = (subject, _TYPE, NOTEPAD) in graph and "note" in values
+    is_pad = (subject, _TYPE, kinds.NOTEPAD) in graph and "note" in values
     if is_pad:
         values["note"] = (_pad_text(graph, subject, max_lines),)
     return PersonalEntry(kind, subject.value, values, is_pad)
@@ -181,7 +173,7 @@ def _is_of(subject: Iri, document_url: str) -> bool:
     return url == document_url or not url.startswith(("http:", "https:"))
 
 
-def _values(graph: Graph, subject: Subject, of: Field) -> list[_Value]:
+def _values(graph: Graph, subject: Subject, of: kinds.Field) -> list[_Value]:
     """The values of a field, at most MAX_VALUES, so that an edit leaves those alone that nobody has
     seen: those of preferred predicates first, texts without a language before those with one."""
     found: list[_Value] = []
@@ -197,7 +189,7 @@ def _values(graph: Graph, subject: Subject, of: Field) -> list[_Value]:
     return found[:MAX_VALUES]
 
 
-def _stated(graph: Graph, statement: Triple, of: Field) -> Iterator[_Value]:
+def _stated(graph: Graph, statement: Triple, of: kinds.Field) -> Iterator[_Value]:
     object_ = statement[2]
     if not isinstance(object_, Literal):
         about = graph.about(object_)
@@ -211,24 +203,24 @@ def _stated(graph: Graph, statement: Triple, of: Field) -> Iterator[_Value]:
         yield _Value(_text(object_, of), statement)
 
 
-def _text(term: Iri | Literal, of: Field) -> str:
+def _text(term: Iri | Literal, of: kinds.Field) -> str:
     scheme, text = SCHEMES.get(of.form), term.value
     if scheme is not None and text[: len(scheme)].lower() == scheme:
         return text[len(scheme) :]
     return text
 
 
-def shown_in_form(text: str, of: Field) -> str:
+def shown_in_form(text: str, of: kinds.Field) -> str:
     """A value as a form has it. Browsers remove line breaks from fields of one line."""
-    if of.form is Form.LONG:
+    if of.form is kinds.Form.LONG:
         return text.replace("\r\n", "\n")
-    if of.form in (Form.MOMENT, Form.DAY):
+    if of.form in (kinds.Form.MOMENT, kinds.Form.DAY):
         moment = read_moment(text)
-        return "" if moment is None else moment.text if of.form is Form.MOMENT else moment.day
+        return "" if moment is None else moment.text if of.form is kinds.Form.MOMENT else moment.day
     return " ".join(text.split())
 
 
-def _same(text: str, typed: str, of: Field) -> bool:
+def _same(text: str, typed: str, of: kinds.Field) -> bool:
     """Whether a person has left a value as it was."""
     return shown_in_form(text, of).strip() == typed.replace("\r\n", "\n").strip()
 
@@ -259,7 +251,7 @@ class _Editor:
         self._nodes = (BlankNode(each) for each in names if each not in taken)
         self.change = GraphEdit()
 
-    def edit(self, of: Field, typed: list[str]) -> None:
+    def edit(self, of: kinds.Field, typed: list[str]) -> None:
         values = _values(self._graph, self._subject, of)
         if not of.many:
             self._edit_one(of, values, typed[0] if typed else "")
@@ -279,7 +271,7 @@ class _Editor:
         for text in new:
             self._add(of, text)
 
-    def _edit_one(self, of: Field, values: Sequence[_Value], typed: str) -> None:
+    def _edit_one(self, of: kinds.Field, values: Sequence[_Value], typed: str) -> None:
         if not values:
             if typed:
                 self._add(of, typed)
@@ -291,7 +283,7 @@ class _Editor:
             if not typed or each.text == shown:
                 self._put(each, typed, of)
 
-    def _put(self, value: _Value, typed: str, of: Field) -> None:
+    def _put(self, value: _Value, typed: str, of: kinds.Field) -> None:
         subject, predicate, object_ = value.statement
         if typed:
             new = _term(typed, of, object_)
@@ -304,7 +296,7 @@ class _Editor:
             if set(about) <= {_TYPE, predicate} and len(about[predicate]) == 1:
                 self.change.deletes.update(dict.fromkeys((value.link, *rest)))
 
-    def _add(self, of: Field, typed: str) -> None:
+    def _add(self, of: kinds.Field, typed: str) -> None:
         predicate = _preferred(of.predicates, self._vocabulary)
         object_: Object = _term(typed, of, None)
         if predicate in of.on_nodes:
@@ -320,12 +312,12 @@ def _preferred(predicates: Sequence[Iri], vocabulary: str) -> Iri:
     return next(own, predicates[0])
 
 
-def _term(typed: str, of: Field, old: Object | None) -> Iri | Literal:
+def _term(typed: str, of: kinds.Field, old: Object | None) -> Iri | Literal:
     """A typed value as a term, in the form of the one that it replaces."""
-    if of.form in (Form.MOMENT, Form.DAY):
+    if of.form in (kinds.Form.MOMENT, kinds.Form.DAY):
         return _moment_term(typed, old)
     scheme = SCHEMES.get(of.form, "")
-    if of.form is Form.TEXT or of.form is Form.LONG or isinstance(old, Literal):
+    if of.form is kinds.Form.TEXT or of.form is kinds.Form.LONG or isinstance(old, Literal):
         language = old.language if isinstance(old, Literal) else None
         has_scheme = isinstance(old, Literal) and old.value.lower().startswith(scheme)
         text = f"{scheme}{typed}" if has_scheme else typed
@@ -341,7 +333,7 @@ def _moment_term(typed: str, old: Object | None) -> Literal:
     return Literal(f"{typed}:00{zone}", datatype=Iri(vocab.XSD_DATE_TIME))
 
 
-def new_entry(kind: KindOfEntry, iri: str, wanted: Mapping[str, Sequence[str]]) -> Graph:
+def new_entry(kind: kinds.KindOfEntry, iri: str, wanted: Mapping[str, Sequence[str]]) -> Graph:
     """The statements of a new thing."""
     subject = Iri(iri)
     graph = Graph([(subject, _TYPE, next(iter(kind.types)))])
@@ -382,7 +374,7 @@ def _parts(graph: Graph, entry: PersonalEntry) -> set[Object]:
     for each in entry.kind.fields:
         if each.inner:
             found.update(node for one in each.predicates for node in about.get(one, ()))
-    things = {type_ for kind in KINDS.values() for type_ in kind.types}
+    things = {type_ for kind in kinds.KINDS.values() for type_ in kind.types}
     return {
         each
         for each in found

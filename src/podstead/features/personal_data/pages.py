@@ -13,39 +13,11 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from podstead.app.services import Services
+from podstead.core import errors as core_errors
 from podstead.core.date_times import DAY_MS, day_of, read_day
-from podstead.core.errors import (
-    AccessDenied,
-    BadRequest,
-    Conflict,
-    PreconditionFailed,
-    RequestRefused,
-)
 from podstead.core.identifiers import ResourcePath
 from podstead.features import WorkerFeature
-from podstead.features.personal_data.entries import (
-    MAX_VALUE_CHARACTERS,
-    MAX_VALUES,
-    SCHEMES,
-    Moment,
-    PersonalEntry,
-    read_moment,
-    shown_in_form,
-)
-from podstead.features.personal_data.finding import (
-    MAX_DOCUMENT_BYTES,
-    Collections,
-    PlacedEntry,
-    things_in,
-)
-from podstead.features.personal_data.kinds import (
-    CALENDAR,
-    CONTACTS,
-    KINDS,
-    Field,
-    Form,
-    KindOfEntry,
-)
+from podstead.features.personal_data import entries, finding, kinds
 from podstead.features.personal_data.months import MonthDay, weeks_of
 from podstead.resources.sharing.documents import AgentDocuments, ReadDocument
 from podstead.storage.records import Metadata
@@ -157,7 +129,7 @@ _REQUIRED: Final = {
 }
 
 
-def collection_url(kind: KindOfEntry, **query: str) -> str:
+def collection_url(kind: kinds.KindOfEntry, **query: str) -> str:
     """The list of things of a kind."""
     return f"{COLLECTIONS}?{urlencode({'view': kind.name, **query})}"
 
@@ -221,7 +193,7 @@ class CollectionPages:
 
     site: Site
     services: Services
-    collections: Collections
+    collections: finding.Collections
 
     # --- lists
 
@@ -234,7 +206,7 @@ class CollectionPages:
         shown = [each for each in found.places.values() if _has(each.entry, typed)]
         today = day_of(self.services.clock.now_ms())
         month = page.query_text("month")
-        if kind is CALENDAR:
+        if kind is kinds.CALENDAR:
             period = None if typed else _month(month) or (today, "")
             groups, number = self._days(shown, period)
         else:
@@ -242,7 +214,7 @@ class CollectionPages:
             shown.sort(key=lambda each: key(each.entry.title))
             rows = [self._row(each) for each in shown[:MAX_ROWS]]
             groups, number = [EntryGroup("", rows)] if rows else [], len(shown)
-        weeks = self._weeks(shown, month, today) if kind is CALENDAR and not typed else ()
+        weeks = self._weeks(shown, month, today) if kind is kinds.CALENDAR and not typed else ()
         before, after = _months_beside(month or today[:7])
         return self.site.page(
             page,
@@ -251,7 +223,7 @@ class CollectionPages:
             texts=TEXTS[kind.name],
             tabs=[
                 (collection_url(each), _(TEXTS[name].title), each is kind)
-                for name, each in KINDS.items()
+                for name, each in kinds.KINDS.items()
             ],
             list_address=COLLECTIONS,
             new_address=f"{NEW}?view={kind.name}",
@@ -261,7 +233,7 @@ class CollectionPages:
             is_empty=not found.places,
             hidden=max(0, number - sum(len(each.rows) for each in groups)),
             found=found,
-            month=_month_text(month) if kind is CALENDAR else "",
+            month=_month_text(month) if kind is kinds.CALENDAR else "",
             weeks=weeks,
             weekdays=[day_text((_MONDAY + each) * DAY_MS, "EEE") for each in range(7)],
             this_month=collection_url(kind, month=today[:7]),
@@ -270,9 +242,9 @@ class CollectionPages:
             after=collection_url(kind, month=after),
         )
 
-    def _row(self, place: PlacedEntry) -> EntryRow:
+    def _row(self, place: finding.PlacedEntry) -> EntryRow:
         entry = place.entry
-        fields = [each for each in entry.kind.fields[1:] if each.form is not Form.MOMENT]
+        fields = [each for each in entry.kind.fields[1:] if each.form is not kinds.Form.MOMENT]
         about = next(
             (shown for each in fields for shown in self._values(place, each, row=True)), None
         )
@@ -288,7 +260,7 @@ class CollectionPages:
         )
 
     def _weeks(
-        self, places: Iterable[PlacedEntry], month: str, today: str
+        self, places: Iterable[finding.PlacedEntry], month: str, today: str
     ) -> Sequence[Sequence[MonthDay[EntryRow]]]:
         """The grid of a month; nothing for what is none."""
         if _month(month) is None:
@@ -304,7 +276,7 @@ class CollectionPages:
         return ()
 
     def _days(
-        self, places: Iterable[PlacedEntry], period: tuple[str, str] | None
+        self, places: Iterable[finding.PlacedEntry], period: tuple[str, str] | None
     ) -> tuple[list[EntryGroup], int]:
         """The events of a period by day, those without a day last; and how many there are."""
         dated: list[tuple[str, str, EntryRow]] = []
@@ -327,14 +299,20 @@ class CollectionPages:
             return groups, len(dated) + len(undated)
         return groups, len(dated)
 
-    def _values(self, place: PlacedEntry, of: Field, *, row: bool = False) -> list[ShownValue]:
+    def _values(
+        self, place: finding.PlacedEntry, of: kinds.Field, *, row: bool = False
+    ) -> list[ShownValue]:
         links = Links(self.site.base_url, place.document)
         shown = []
         for text in place.entry.values[of.name]:
-            scheme = SCHEMES.get(of.form, "")
-            link = links.of(scheme + text) if scheme or of.form is Form.LINK else None
-            moment = read_moment(text) if of.form in (Form.MOMENT, Form.DAY) else None
-            limit = 200 if row else MAX_VALUE_CHARACTERS
+            scheme = entries.SCHEMES.get(of.form, "")
+            link = links.of(scheme + text) if scheme or of.form is kinds.Form.LINK else None
+            moment = (
+                entries.read_moment(text)
+                if of.form in (kinds.Form.MOMENT, kinds.Form.DAY)
+                else None
+            )
+            limit = 200 if row else entries.MAX_VALUE_CHARACTERS
             cut = " ".join(text[: limit + 1].split()) if row else text
             shown.append(
                 ShownValue(
@@ -366,7 +344,7 @@ class CollectionPages:
         key = self.site.randomness.token_hex(_KEY_BYTES)
         try:
             await self.collections.add(person.identity, person.pods, kind, wanted, key=key)
-        except Conflict as error:
+        except core_errors.Conflict as error:
             return self._new_form(
                 page, kind, _as_typed(sent), {"": refusal_text(error)}, status=409
             )
@@ -377,7 +355,7 @@ class CollectionPages:
     def _new_form(
         self,
         page: PageRequest,
-        kind: KindOfEntry,
+        kind: kinds.KindOfEntry,
         typed: Mapping[str, str],
         errors: Mapping[str, str],
         *,
@@ -416,15 +394,15 @@ class CollectionPages:
         place, read = await self._read(page)
         kind, change = place.entry.kind, sent.text("change")
         if change not in ("save", "delete"):
-            raise BadRequest(WebCodes.FORM_MALFORMED)
+            raise core_errors.BadRequest(WebCodes.FORM_MALFORMED)
         if not await self._may_write(page, place):
-            raise AccessDenied
+            raise core_errors.AccessDenied
         if read.etag != sent.text("etag"):
             return await self._changed(page, place, read, sent)
         if change == "delete":
             try:
                 await self.collections.remove(page.identity, place, read)
-            except PreconditionFailed:
+            except core_errors.PreconditionFailed:
                 return await self._changed(page, *await self._read(page), sent)
             await self._list_by_name(page, place, None)
             title = place.entry.title or _("Without a name")
@@ -434,7 +412,7 @@ class CollectionPages:
             return self._edit_form(page, place, read, _as_typed(sent), errors, status=422)
         try:
             await self.collections.save(page.identity, place, read, wanted)
-        except PreconditionFailed:
+        except core_errors.PreconditionFailed:
             return await self._changed(page, *await self._read(page), sent)
         name = next(iter(wanted.get("name", ())), "")
         if name and name != place.entry.text("name"):
@@ -443,25 +421,31 @@ class CollectionPages:
         notice = Notice("entry-saved", name or place.entry.title)
         return self.site.see_other(address, notice)
 
-    async def _read(self, page: PageRequest) -> tuple[PlacedEntry, ReadDocument]:
+    async def _read(self, page: PageRequest) -> tuple[finding.PlacedEntry, ReadDocument]:
         path, thing = page.target, page.query_text("thing")
         iri = self.site.base_url + path + thing if thing.startswith("#") else thing
         entry, read = await self.collections.read(page.identity, path, iri)
-        return PlacedEntry(entry, path), read
+        return finding.PlacedEntry(entry, path), read
 
-    async def _may_write(self, page: PageRequest, place: PlacedEntry) -> bool:
+    async def _may_write(self, page: PageRequest, place: finding.PlacedEntry) -> bool:
         grant, _ = await self.services.gate.current_grant(page.identity, None, place.document)
         return page.person is not None and grant.allows(Mode.WRITE)
 
-    async def _list_by_name(self, page: PageRequest, place: PlacedEntry, name: str | None) -> None:
+    async def _list_by_name(
+        self, page: PageRequest, place: finding.PlacedEntry, name: str | None
+    ) -> None:
         """Let address books list a contact by its new name, where the person may write them."""
-        if place.entry.kind is CONTACTS:
+        if place.entry.kind is kinds.CONTACTS:
             person, iri = page.signed_in(), place.entry.iri
-            with suppress(RequestRefused):  # the contact itself is stored already
+            with suppress(core_errors.RequestRefused):  # the contact itself is stored already
                 await self.collections.rename_in_books(person.identity, person.pods, iri, name)
 
     async def _changed(
-        self, page: PageRequest, place: PlacedEntry, read: ReadDocument, sent: FormSubmission
+        self,
+        page: PageRequest,
+        place: finding.PlacedEntry,
+        read: ReadDocument,
+        sent: FormSubmission,
     ) -> Response:
         problem = {"": _("Somebody else has changed this meanwhile. Look at it, and do it again.")}
         if sent.text("change") == "delete":
@@ -474,7 +458,7 @@ class CollectionPages:
     def _shown(
         self,
         page: PageRequest,
-        place: PlacedEntry,
+        place: finding.PlacedEntry,
         read: ReadDocument,
         *,
         may_write: bool,
@@ -508,7 +492,7 @@ class CollectionPages:
     def _edit_form(
         self,
         page: PageRequest,
-        place: PlacedEntry,
+        place: finding.PlacedEntry,
         read: ReadDocument,
         typed: Mapping[str, str],
         errors: Mapping[str, str],
@@ -530,23 +514,23 @@ class CollectionPages:
         )
 
 
-def _kind(page: PageRequest) -> KindOfEntry:
-    return KINDS.get(page.query_text("view"), CONTACTS)
+def _kind(page: PageRequest) -> kinds.KindOfEntry:
+    return kinds.KINDS.get(page.query_text("view"), kinds.CONTACTS)
 
 
-def _has(entry: PersonalEntry, typed: str) -> bool:
+def _has(entry: entries.PersonalEntry, typed: str) -> bool:
     """Whether a thing has a text in one of its values."""
     wanted = typed.casefold()
     texts = (each for values in entry.values.values() for each in values)
     return not wanted or any(wanted in each.casefold() for each in texts)
 
 
-def _clock(moment: Moment) -> str:
+def _clock(moment: entries.Moment) -> str:
     """A time of day, with its time zone if one is stated."""
     return " ".join(filter(None, (moment.time, _zone(moment))))
 
 
-def _times(entry: PersonalEntry) -> str:
+def _times(entry: entries.PersonalEntry) -> str:
     """When an event is on its day; empty for what is no event."""
     start, end = entry.moment("start"), entry.moment("end")
     if start is None:
@@ -559,7 +543,7 @@ def _times(entry: PersonalEntry) -> str:
     )
 
 
-def _last_day(entry: PersonalEntry, start: Moment) -> str:
+def _last_day(entry: entries.PersonalEntry, start: entries.Moment) -> str:
     end = entry.moment("end")
     return start.day if end is None else max(end.day, start.day)
 
@@ -578,7 +562,7 @@ def _month_text(month: str) -> str:
 
 def _month(month: str) -> tuple[str, str] | None:
     """The first day of a month such as ``2026-11``, and that of the next one."""
-    if read_moment(f"{month}-01") is None or len(month) != len("2026-11"):
+    if entries.read_moment(f"{month}-01") is None or len(month) != len("2026-11"):
         return None
     return f"{month}-01", f"{_months_beside(month)[1]}-01"
 
@@ -594,23 +578,23 @@ def _months_beside(month: str) -> tuple[str, str]:
     return before, after
 
 
-def _editable(entry: PersonalEntry) -> Sequence[Field]:
+def _editable(entry: entries.PersonalEntry) -> Sequence[kinds.Field]:
     """The fields that a form has: texts that are too long are left as they are."""
     return [
         each
         for each in entry.kind.fields
-        if sum(map(len, entry.values[each.name])) <= MAX_VALUE_CHARACTERS
+        if sum(map(len, entry.values[each.name])) <= entries.MAX_VALUE_CHARACTERS
         and not (entry.is_pad and each.name == "note")
     ]
 
 
-def _stored(entry: PersonalEntry) -> Mapping[str, str]:
+def _stored(entry: entries.PersonalEntry) -> Mapping[str, str]:
     """The values of a thing as its form has them."""
     found = {}
     for each in entry.kind.fields:
-        values = [shown_in_form(text, each) for text in entry.values[each.name]]
+        values = [entries.shown_in_form(text, each) for text in entry.values[each.name]]
         found[each.name] = "\n".join(values)
-        if each.form is Form.MOMENT and values:
+        if each.form is kinds.Form.MOMENT and values:
             found[each.name], _t, found[f"{each.name}-time"] = values[0].partition("T")
     return found
 
@@ -619,17 +603,17 @@ def _as_typed(sent: FormSubmission) -> Mapping[str, str]:
     return {name: value for name, value in sent.fields.items() if isinstance(value, str)}
 
 
-def _zone(moment: Moment | None) -> str:
+def _zone(moment: entries.Moment | None) -> str:
     zone = "" if moment is None else moment.zone
     return f"UTC{zone.removeprefix('Z')}" if zone else ""
 
 
 def _form_fields(
-    kind: KindOfEntry,
-    fields: Sequence[Field],
+    kind: kinds.KindOfEntry,
+    fields: Sequence[kinds.Field],
     typed: Mapping[str, str],
     errors: Mapping[str, str],
-    entry: PersonalEntry | None = None,
+    entry: entries.PersonalEntry | None = None,
 ) -> list[FormField]:
     return [
         FormField(
@@ -649,8 +633,8 @@ def _form_fields(
 
 def _typed(
     sent: FormSubmission,
-    kind: KindOfEntry,
-    fields: Sequence[Field],
+    kind: kinds.KindOfEntry,
+    fields: Sequence[kinds.Field],
     stored: Mapping[str, Sequence[str]],
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
     """The values of a form, and what is wrong with them, by field. What is ``stored`` may stay."""
@@ -658,12 +642,12 @@ def _typed(
     errors: dict[str, str] = {}
     for each in fields:
         text = sent.text(each.name)
-        known = {shown_in_form(value, each) for value in stored.get(each.name, ())}
+        known = {entries.shown_in_form(value, each) for value in stored.get(each.name, ())}
         try:
             values[each.name] = list(filter(None, _values_of(sent, each, text, known)))
             if each.name in _REQUIRED[kind.name] and not values[each.name]:
                 errors[each.name] = _("This is needed.")
-        except BadRequest as error:
+        except core_errors.BadRequest as error:
             errors[each.name] = refusal_text(error)
     if not errors and not any(values.values()):
         errors[fields[0].name] = _("Type something.")
@@ -676,10 +660,14 @@ def _ends_too_early(
     values: Mapping[str, Sequence[str]], stored: Mapping[str, Sequence[str]]
 ) -> bool:
     """Whether an event ends before it begins. Times count if both are stated, in one time zone."""
-    start, end = (read_moment(next(iter(values.get(each, ())), "")) for each in ("start", "end"))
+    start, end = (
+        entries.read_moment(next(iter(values.get(each, ())), "")) for each in ("start", "end")
+    )
     if start is None or end is None:
         return False
-    before = [read_moment(next(iter(stored.get(each, ())), "")) for each in ("start", "end")]
+    before = [
+        entries.read_moment(next(iter(stored.get(each, ())), "")) for each in ("start", "end")
+    ]
     if [each and each.text for each in before] == [start.text, end.text]:
         return False
     one_zone = len({each.zone if each else "" for each in before}) == 1
@@ -688,63 +676,63 @@ def _ends_too_early(
     return end.day < start.day
 
 
-def _values_of(sent: FormSubmission, of: Field, text: str, known: set[str]) -> list[str]:
+def _values_of(sent: FormSubmission, of: kinds.Field, text: str, known: set[str]) -> list[str]:
     """The typed values of a field. Raises BadRequest."""
-    if of.form is Form.LONG:
-        if len(text) > MAX_VALUE_CHARACTERS:
-            raise BadRequest(_("This text is too long."))
+    if of.form is kinds.Form.LONG:
+        if len(text) > entries.MAX_VALUE_CHARACTERS:
+            raise core_errors.BadRequest(_("This text is too long."))
         return [text.replace("\r\n", "\n")] if text.strip() else []
-    if of.form is Form.MOMENT:
+    if of.form is kinds.Form.MOMENT:
         time = sent.text(f"{of.name}-time").strip()[:5]
         text = f"{text.strip()}T{time}" if time else text.strip()
     lines = [" ".join(each.split()) for each in (text.splitlines() if of.many else [text])]
-    if len(lines) > MAX_VALUES:
-        raise BadRequest(_("At most %(count)s lines.", count=MAX_VALUES))
+    if len(lines) > entries.MAX_VALUES:
+        raise core_errors.BadRequest(_("At most %(count)s lines.", count=entries.MAX_VALUES))
     return [each if each in known else _line(each, of) for each in lines if each]
 
 
 _CHECKS: Final = {
-    Form.MAIL: mail_address,
-    Form.TELEPHONE: telephone_number,
-    Form.LINK: web_address,
+    kinds.Form.MAIL: mail_address,
+    kinds.Form.TELEPHONE: telephone_number,
+    kinds.Form.LINK: web_address,
 }
 
 
-def _line(typed: str, of: Field) -> str:
+def _line(typed: str, of: kinds.Field) -> str:
     """One typed value as it is stored. Raises BadRequest."""
     if len(typed) > _MAX_LINE_CHARACTERS:
-        raise BadRequest(_("This text is too long."))
-    if of.form in (Form.MOMENT, Form.DAY):
-        moment = read_moment(typed)
-        if moment is None or (of.form is Form.DAY and moment.time):
-            raise BadRequest(_("This is not a day, or not a time."))
+        raise core_errors.BadRequest(_("This text is too long."))
+    if of.form in (kinds.Form.MOMENT, kinds.Form.DAY):
+        moment = entries.read_moment(typed)
+        if moment is None or (of.form is kinds.Form.DAY and moment.time):
+            raise core_errors.BadRequest(_("This is not a day, or not a time."))
         return moment.text
     try:
         return _CHECKS[of.form](typed) if of.form in _CHECKS else typed
     except Mistyped as mistyped:
-        raise BadRequest(str(mistyped)) from mistyped
+        raise core_errors.BadRequest(str(mistyped)) from mistyped
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAs(DocumentOffers):
     """Offers to open a document with contacts, events, notes or bookmarks as such."""
 
-    collections: Collections
+    collections: finding.Collections
     base_url: str
 
     async def of(
         self, page: PageRequest, document: ShownDocument, stored: Metadata | None
     ) -> Sequence[DocumentOffer]:
         """Nothing for large documents, and for those that cannot be read. Raises ServerTrouble."""
-        is_large = stored is None or stored.size_bytes > MAX_DOCUMENT_BYTES
+        is_large = stored is None or stored.size_bytes > finding.MAX_DOCUMENT_BYTES
         if document.kind is not ContentKind.LINKED_DATA or is_large:
             return ()
         path = document.target
         try:
             read = await self.collections.documents.read(page.identity, path)
-        except RequestRefused:
+        except core_errors.RequestRefused:
             return ()
-        found = things_in(read.document.graph, self.base_url + path)
+        found = finding.things_in(read.document.graph, self.base_url + path)
         return [
             DocumentOffer(entry_url(path, each.value, self.base_url), _(TEXTS[kind.name].open))
             for kind, each in islice(found, 1)
@@ -760,9 +748,9 @@ class PersonalDataInWorker(WorkerFeature):
         self._services = services
 
     @cached_property
-    def _collections(self) -> Collections:
+    def _collections(self) -> finding.Collections:
         services = self._services
-        return Collections(AgentDocuments(services.resources, services.documents))
+        return finding.Collections(AgentDocuments(services.resources, services.documents))
 
     @cached_property
     def pages(self) -> Sequence[object]:  # type: ignore[override]

@@ -11,15 +11,8 @@ from functools import cached_property
 from typing import Final
 
 from podstead.app.services import Services
+from podstead.core import identifiers
 from podstead.core.errors import NotFound, ServerTrouble
-from podstead.core.identifiers import (
-    Auxiliary,
-    ResourcePath,
-    auxiliary_kind,
-    is_container,
-    storage_root,
-    subject_of,
-)
 from podstead.core.identity import Identity
 from podstead.features import WorkerFeature
 from podstead.features.read_log import ReadLogSettings
@@ -84,7 +77,7 @@ class ReadLogPage:
         rows, more = await self._rows(page.identity, stored, index)
         if not page.wants_page:
             return json_response(200, self._json(folder, stored, rows, index + 1 if more else None))
-        agents, root = [each.agent for each in rows], storage_root(folder) or folder
+        agents, root = [each.agent for each in rows], identifiers.storage_root(folder) or folder
         named = await self.services.pages.actor_names.of(page, root, agents)
         return self.site.page(
             page,
@@ -100,7 +93,7 @@ class ReadLogPage:
                     *named(each.agent or None, each.client),
                     each.agent,
                     each.client,
-                    *_named(ResourcePath(each.path)),
+                    *_named(identifiers.ResourcePath(each.path)),
                     each.count,
                     each.last_s * 1000,
                 )
@@ -124,13 +117,13 @@ class ReadLogPage:
         notice = Notice("read-log-on" if is_on else "read-log-off")
         return self.site.see_other(READ_LOG + folder, notice)
 
-    async def _log(self, page: PageRequest) -> tuple[ResourcePath, ReadLog | None]:
+    async def _log(self, page: PageRequest) -> tuple[identifiers.ResourcePath, ReadLog | None]:
         """The folder, and its log if it has one."""
         page.signed_in()
         folder = page.target
         await self.services.gate.require_control(page.identity, folder)
         found = await self.services.store.read_metadata((folder,))
-        if not is_container(folder) or found[folder] is None or folder.count("/") < 2:
+        if not identifiers.is_container(folder) or found[folder] is None or folder.count("/") < 2:
             raise NotFound(ReadLogCodes.NO_FOLDER)
         stored = await self.recorder.records.read(LOGS, folder)
         return folder, None if stored is None else stored.value
@@ -152,13 +145,17 @@ class ReadLogPage:
         for each in shown:
             if each.path not in known:
                 grant, _ = await self.services.gate.current_grant(
-                    viewer, None, ResourcePath(each.path)
+                    viewer, None, identifiers.ResourcePath(each.path)
                 )
                 known[each.path] = grant.allows(Mode.CONTROL)
         return [each for each in shown if known[each.path]], len(found) > (index + 1) * ROWS
 
     def _json(
-        self, folder: ResourcePath, log: ReadLog | None, rows: Sequence[Reads], more: int | None
+        self,
+        folder: identifiers.ResourcePath,
+        log: ReadLog | None,
+        rows: Sequence[Reads],
+        more: int | None,
     ) -> Mapping[str, object]:
         base_url = self.site.base_url
         return {
@@ -179,10 +176,10 @@ class ReadLogPage:
         }
 
 
-def _named(path: ResourcePath) -> tuple[str, str]:
+def _named(path: identifiers.ResourcePath) -> tuple[str, str]:
     """What a resource is called, and the page about it; nothing for those that are not named."""
-    if auxiliary_kind(path) is Auxiliary.ACL:
-        subject = subject_of(path)
+    if identifiers.auxiliary_kind(path) is identifiers.Auxiliary.ACL:
+        subject = identifiers.subject_of(path)
         return _("Access to “%(name)s”", name=shown_name(subject)), share_url(subject)
     return (shown_name(path), files_url(path)) if path else ("", "")
 
@@ -201,9 +198,13 @@ class ReadLogSection:
     async def values(self, page: PageRequest, state: SharingState) -> Mapping[str, object]:  # noqa: ARG002
         """The address, for a folder."""
         target = state.access.resource
-        return {"address": READ_LOG + target if is_container(target) else ""}
+        return {"address": READ_LOG + target if identifiers.is_container(target) else ""}
 
-    async def names(self, pod: ResourcePath, agents: Iterable[str]) -> Mapping[str, str]:  # noqa: ARG002
+    async def names(
+        self,
+        pod: identifiers.ResourcePath,  # noqa: ARG002
+        agents: Iterable[str],  # noqa: ARG002
+    ) -> Mapping[str, str]:
         """None."""
         return {}
 

@@ -15,15 +15,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from podstead.core.identifiers import (
-    ROOT,
-    ResourcePath,
-    acl_of,
-    ancestors,
-    encode_segment,
-    is_container,
-    subject_of,
-)
+from podstead.core import identifiers
 from podstead.core.value import Value
 from podstead.features.search.analysis import Question
 from podstead.storage.protocol import Snapshot
@@ -43,8 +35,8 @@ class IndexedDocument(Value):
     ``text`` is the beginning of the text, for excerpts. The name itself is that of the path.
     """
 
-    path: ResourcePath
-    rule: ResourcePath
+    path: identifiers.ResourcePath
+    rule: identifiers.ResourcePath
     version: str
     media_type: str
     names: str
@@ -74,15 +66,17 @@ class IndexStep:
 
     position: Position
     languages: set[str] = field(default_factory=set)
-    puts: dict[ResourcePath, IndexedDocument] = field(default_factory=dict)
-    drops: set[ResourcePath] = field(default_factory=set)
-    ruled: dict[ResourcePath, tuple[ResourcePath, ResourcePath]] = field(default_factory=dict)
+    puts: dict[identifiers.ResourcePath, IndexedDocument] = field(default_factory=dict)
+    drops: set[identifiers.ResourcePath] = field(default_factory=set)
+    ruled: dict[
+        identifiers.ResourcePath, tuple[identifiers.ResourcePath, identifiers.ResourcePath]
+    ] = field(default_factory=dict)
 
 
 class Candidate(Value):
     """A document that matches, as of the index."""
 
-    path: ResourcePath
+    path: identifiers.ResourcePath
     version: str
     media_type: str
     size_bytes: int
@@ -103,8 +97,8 @@ class IndexQuery(msgspec.Struct, frozen=True):
     one of which rules (``None`` for any), and how many, after how many."""
 
     question: Question
-    places: Sequence[ResourcePath]
-    rules: Sequence[ResourcePath] | None
+    places: Sequence[identifiers.ResourcePath]
+    rules: Sequence[identifiers.ResourcePath] | None
     limit: int
     newest: bool = False
     offset: int = 0
@@ -131,7 +125,9 @@ class Index(Protocol):
     async def apply(self, step: IndexStep) -> None:
         """Make a change with its position, or none."""
 
-    async def rules(self, below: ResourcePath, *, limit: int) -> Sequence[ResourcePath]:
+    async def rules(
+        self, below: identifiers.ResourcePath, *, limit: int
+    ) -> Sequence[identifiers.ResourcePath]:
         """Up to ``limit`` of the rules that documents below a container may have."""
 
     async def candidates(self, selection: IndexQuery) -> Sequence[Candidate]:
@@ -141,11 +137,13 @@ class Index(Protocol):
         """The languages of all documents that were ever put, with stems."""
 
     async def terms(
-        self, paths: Iterable[ResourcePath], *, max_characters: int
-    ) -> Mapping[ResourcePath, str]:
+        self, paths: Iterable[identifiers.ResourcePath], *, max_characters: int
+    ) -> Mapping[identifiers.ResourcePath, str]:
         """The beginnings of the terms of some candidates."""
 
-    async def texts(self, paths: Iterable[ResourcePath]) -> Mapping[ResourcePath, StoredText]:
+    async def texts(
+        self, paths: Iterable[identifiers.ResourcePath]
+    ) -> Mapping[identifiers.ResourcePath, StoredText]:
         """The texts of some candidates, for excerpts."""
 
     async def close(self) -> None:
@@ -165,7 +163,7 @@ def candidate_of(row: Row) -> Candidate:
     """From :data:`COLUMNS`, and whether the words are in the name."""
     path, version, media_type, size_bytes, modified_ms, author, in_name = row
     return Candidate(
-        ResourcePath(path),
+        identifiers.ResourcePath(path),
         version,
         media_type,
         size_bytes,
@@ -202,8 +200,8 @@ def conditions(selection: IndexQuery) -> tuple[list[str], list[str | int]]:
     return found, values
 
 
-def _in_place(place: ResourcePath) -> tuple[str, ...]:
-    if is_container(place):
+def _in_place(place: identifiers.ResourcePath) -> tuple[str, ...]:
+    if identifiers.is_container(place):
         return ("d.path > %s AND d.path < %s", place, end_of(place))
     return ("d.path = %s", place)
 
@@ -223,7 +221,7 @@ def _of_type(text: str) -> tuple[str, ...]:
 def _in_folder(text: str) -> tuple[str, ...]:
     """A path from the root of the server if it begins with a slash, or a folder anywhere."""
     names = text.strip("/").split("/")
-    name = "/".join(encode_segment(each.encode(errors="replace")) for each in names)
+    name = "/".join(identifiers.encode_segment(each.encode(errors="replace")) for each in names)
     begin, end = "/" if text.startswith("/") else "%/", "/%" if name else "%"
     return ("lower(d.path) LIKE %s ESCAPE '!'", _like(begin, name.lower(), end))
 
@@ -239,22 +237,26 @@ def _like(before: str, text: str, after: str) -> str:
     return f"{before}{text}{after}"
 
 
-def rule_of(path: ResourcePath, snapshot: Snapshot) -> ResourcePath:
+def rule_of(path: identifiers.ResourcePath, snapshot: Snapshot) -> identifiers.ResourcePath:
     """The rule of a document or container, by a snapshot with :func:`acl_paths` of it."""
     for acl in acl_paths(path):
         if snapshot[acl] is not None:
-            return path if acl == acl_of(path) else any_member(subject_of(acl))
-    return any_member(ROOT)
+            return (
+                path if acl == identifiers.acl_of(path) else any_member(identifiers.subject_of(acl))
+            )
+    return any_member(identifiers.ROOT)
 
 
-def rule_of_members(container: ResourcePath, snapshot: Snapshot) -> ResourcePath:
+def rule_of_members(
+    container: identifiers.ResourcePath, snapshot: Snapshot
+) -> identifiers.ResourcePath:
     """The rule of members of a container that have no ACL of their own."""
     for acl in acl_paths(container):
         if snapshot[acl] is not None:
-            return any_member(subject_of(acl))
-    return any_member(ROOT)
+            return any_member(identifiers.subject_of(acl))
+    return any_member(identifiers.ROOT)
 
 
-def rules_above(container: ResourcePath) -> Sequence[ResourcePath]:
+def rules_above(container: identifiers.ResourcePath) -> Sequence[identifiers.ResourcePath]:
     """The rules that what is below a container may have because of ACLs of containers above it."""
-    return [any_member(above) for above in ancestors(container)]
+    return [any_member(above) for above in identifiers.ancestors(container)]

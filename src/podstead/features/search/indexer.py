@@ -17,17 +17,9 @@ from typing import Final
 from podstead.core import identifiers
 from podstead.core.errors import DiskFull, ServerTrouble, cause_text
 from podstead.core.media_types import essence
+from podstead.features.search import index as search_index
 from podstead.features.search.analysis import index_text, languages_of, terms
 from podstead.features.search.extractor import Extractor
-from podstead.features.search.index import (
-    FOLDER,
-    Index,
-    IndexedDocument,
-    IndexStep,
-    Position,
-    rule_of,
-    rule_of_members,
-)
 from podstead.storage.protocol import Snapshot, Store
 from podstead.storage.records import Metadata
 from podstead.wac.effective import acl_paths
@@ -59,7 +51,7 @@ class IndexProgress:
 class Indexer:
     """Follows the change log in one worker."""
 
-    def __init__(self, index: Index, store: Store, extract: Extractor) -> None:
+    def __init__(self, index: search_index.Index, store: Store, extract: Extractor) -> None:
         self._index = index
         self._store = store
         self._extract = extract
@@ -126,12 +118,12 @@ class Indexer:
         progress.is_complete = True
         yield progress
 
-    async def _now(self) -> Position:
+    async def _now(self) -> search_index.Position:
         sequence = await self._store.newest_sequence()
         rows = await self._store.changes_after(sequence - 1, limit=1)
-        return Position(sequence, rows[0].version if rows else "", "")
+        return search_index.Position(sequence, rows[0].version if rows else "", "")
 
-    async def _continues(self, position: Position) -> bool:
+    async def _continues(self, position: search_index.Position) -> bool:
         """Whether the log has all rows since the position: the row itself leaves it first."""
         rows = await self._store.changes_after(position.sequence - 1, limit=1)
         if not rows:  # everything before has left the log, or it is another one
@@ -141,22 +133,22 @@ class Indexer:
             return position.sequence == 0
         return (first.sequence, first.version) == (position.sequence, position.version)
 
-    async def _build(self, position: Position) -> tuple[Position, int]:
+    async def _build(self, position: search_index.Position) -> tuple[search_index.Position, int]:
         """Index the resources after the cursor."""
         after = None if not position.cursor else identifiers.ResourcePath(position.cursor)
         found = await self._store.read_tree(identifiers.ROOT, after=after, limit=ROWS)
-        step = IndexStep(position)
+        step = search_index.IndexStep(position)
         resources = [each for each in found.values() if each is not None]
         last = await self._put(step, [each for each in resources if each.kind.is_member])
         if last is not None:  # ended early
             cursor: str | None = last
         else:
             cursor = resources[-1].path if len(resources) == ROWS else None
-        step.position = Position(position.sequence, position.version, cursor)
+        step.position = search_index.Position(position.sequence, position.version, cursor)
         await self._index.apply(step)
         return step.position, len(resources)
 
-    async def _follow(self, position: Position) -> Position | None:
+    async def _follow(self, position: search_index.Position) -> search_index.Position | None:
         """Index what the next rows are about; ``None`` if there is nothing more."""
         rows = await self._store.changes_after(position.sequence, limit=ROWS)
         if not rows:
@@ -168,10 +160,13 @@ class Indexer:
             for path in authors
             if identifiers.auxiliary_kind(path) is identifiers.Auxiliary.ACL
         ]
-        step = IndexStep(Position(rows[-1].sequence, rows[-1].version))
+        step = search_index.IndexStep(search_index.Position(rows[-1].sequence, rows[-1].version))
         found = await self._store.read_metadata(_with_acls((*paths, *subjects)))
         for subject in subjects:
-            step.ruled[subject] = (rule_of_members(subject, found), rule_of(subject, found))
+            step.ruled[subject] = (
+                search_index.rule_of_members(subject, found),
+                search_index.rule_of(subject, found),
+            )
         members = []
         for path in paths:
             metadata = found[path]
@@ -181,7 +176,7 @@ class Indexer:
                 members.append(metadata)
         last = await self._put(step, members, authors)
         while last is not None:  # so much text that the rows take several steps
-            done = IndexStep(position, step.languages, step.puts)
+            done = search_index.IndexStep(position, step.languages, step.puts)
             await self._index.apply(done)
             step.puts, step.languages = {}, set()
             members = members[
@@ -193,7 +188,7 @@ class Indexer:
 
     async def _put(
         self,
-        step: IndexStep,
+        step: search_index.IndexStep,
         resources: Iterable[Metadata],
         authors: dict[identifiers.ResourcePath, str | None] | None = None,
     ) -> identifiers.ResourcePath | None:
@@ -215,7 +210,7 @@ class Indexer:
 
     async def _document(
         self, metadata: Metadata, snapshot: Snapshot, author: str | None
-    ) -> IndexedDocument | None:
+    ) -> search_index.IndexedDocument | None:
         path = metadata.path
         content = None
         if not identifiers.is_container(path):
@@ -223,11 +218,13 @@ class Indexer:
             if body is None:
                 return None
             content = await self._extract(metadata, body)
-        return IndexedDocument(
+        return search_index.IndexedDocument(
             path=path,
-            rule=rule_of(path, snapshot),
+            rule=search_index.rule_of(path, snapshot),
             version=metadata.version,
-            media_type=FOLDER if identifiers.is_container(path) else essence(metadata.content_type),
+            media_type=search_index.FOLDER
+            if identifiers.is_container(path)
+            else essence(metadata.content_type),
             names=index_text(terms(shown_name(path))),
             terms="" if content is None else content.terms,
             text="" if content is None else content.text,

@@ -11,16 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.features.search import index
+from podstead.features.search import index, tables
 from podstead.features.search.analysis import Clause
-from podstead.features.search.tables import (
-    CONTENTS,
-    DOCUMENTS,
-    LANGUAGES,
-    POSITION,
-    RULES,
-    VECTOR,
-)
 from podstead.storage.protocol import FeatureRows
 from podstead.storage.record_store import Lease, RecordStore
 from podstead.storage.records import DropRow, PutRow, Record
@@ -54,12 +46,12 @@ class PostgresqlIndex:
         return await self._lease.hold()
 
     async def position(self) -> index.Position | None:
-        rows = await self._store.fetch(POSITION.select("WHERE one = 1"))
+        rows = await self._store.fetch(tables.POSITION.select("WHERE one = 1"))
         return None if not rows else index.Position(*rows[0][1:])
 
     async def begin(self, position: index.Position) -> None:
-        await self._records.commit([DropRow(POSITION, (1,))])
-        for table in (DOCUMENTS, CONTENTS, RULES, LANGUAGES):
+        await self._records.commit([DropRow(tables.POSITION, (1,))])
+        for table in (tables.DOCUMENTS, tables.CONTENTS, tables.RULES, tables.LANGUAGES):
             key = table.key[0]
             select = f"SELECT {key} FROM {table.name} LIMIT %s"  # noqa: S608 - our tables
             while rows := await self._store.fetch(select, BATCH):
@@ -67,10 +59,10 @@ class PostgresqlIndex:
         await self._records.commit([_put_position(position)])
 
     async def forget(self) -> None:
-        await self._records.commit([DropRow(POSITION, (1,))])
+        await self._records.commit([DropRow(tables.POSITION, (1,))])
 
     async def size(self) -> int:
-        rows = await self._store.fetch(f"SELECT count(*) FROM {DOCUMENTS.name}")  # noqa: S608
+        rows = await self._store.fetch(f"SELECT count(*) FROM {tables.DOCUMENTS.name}")  # noqa: S608
         number: int = rows[0][0]
         return number
 
@@ -79,39 +71,39 @@ class PostgresqlIndex:
             await self._follow_rules(subject, of_members, own)
         records: list[Record] = []
         for path in step.drops:
-            records += (DropRow(DOCUMENTS, (path,)), DropRow(CONTENTS, (path,)))
+            records += (DropRow(tables.DOCUMENTS, (path,)), DropRow(tables.CONTENTS, (path,)))
         for document in step.puts.values():
             records += _rows_of(document)
         rules = {each.rule for each in step.puts.values()}
-        records += (PutRow(RULES, (rule,)) for rule in rules)
-        records += (PutRow(LANGUAGES, (each,)) for each in step.languages)
+        records += (PutRow(tables.RULES, (rule,)) for rule in rules)
+        records += (PutRow(tables.LANGUAGES, (each,)) for each in step.languages)
         await self._records.commit([*records, _put_position(step.position)])
 
     async def _follow_rules(
         self, subject: ResourcePath, of_members: ResourcePath, own: ResourcePath
     ) -> None:
-        await self._records.commit([PutRow(RULES, (rule,)) for rule in {of_members, own}])
+        await self._records.commit([PutRow(tables.RULES, (rule,)) for rule in {of_members, own}])
         await self._change_rule("path = %s AND rule <> %s", (subject, own), own)
         if not is_container(subject):
             return
         members = any_member(subject)
         if of_members != members:  # the ACL is gone
             await self._change_rule("rule = %s", (members,), of_members)
-            await self._records.commit([DropRow(RULES, (members,))])
+            await self._records.commit([DropRow(tables.RULES, (members,))])
             return
         above = index.rules_above(subject)
         where = f"path > %s AND path < %s AND rule IN ({index.marks(above)})"
         await self._change_rule(where, (subject, end_of(subject), *above), of_members)
 
     async def _change_rule(self, where: str, values: Sequence[object], rule: ResourcePath) -> None:
-        select = DOCUMENTS.select(f"WHERE {where} LIMIT %s")
+        select = tables.DOCUMENTS.select(f"WHERE {where} LIMIT %s")
         while rows := await self._store.fetch(select, *values, BATCH):
             changed = ((path, rule, *rest) for path, _, *rest in rows)
-            await self._records.commit([PutRow(DOCUMENTS, each) for each in changed])
+            await self._records.commit([PutRow(tables.DOCUMENTS, each) for each in changed])
 
     async def rules(self, below: ResourcePath, *, limit: int) -> Sequence[ResourcePath]:
         inherited = [*index.rules_above(below), below]
-        select = RULES.select(
+        select = tables.RULES.select(
             f"WHERE rule > %s AND rule < %s OR rule IN ({index.marks(inherited)}) LIMIT %s"
         )
         rows = await self._store.fetch(select, below, end_of(below), *inherited, limit)
@@ -128,7 +120,7 @@ class PostgresqlIndex:
             ]
         )
         if query:
-            where.append(f"{VECTOR} @@ %s::tsquery")
+            where.append(f"{tables.VECTOR} @@ %s::tsquery")
             values.append(query)
         for clause in question.wanted:
             _phrase(clause, where, values, "")
@@ -141,15 +133,15 @@ class PostgresqlIndex:
         if not selection.newest:
             order = f"in_name DESC, {order}"
         select = (
-            f"SELECT {index.COLUMNS}, {in_name} AS in_name FROM {DOCUMENTS.name} AS d"  # noqa: S608
-            f" JOIN {CONTENTS.name} AS c ON c.path = d.path"
+            f"SELECT {index.COLUMNS}, {in_name} AS in_name FROM {tables.DOCUMENTS.name} AS d"  # noqa: S608
+            f" JOIN {tables.CONTENTS.name} AS c ON c.path = d.path"
             f" WHERE {' AND '.join(where)} ORDER BY {order} LIMIT %s OFFSET %s"
         )
         bound = (*named, *values, selection.limit, selection.offset)
         return [index.candidate_of(row) for row in await self._store.fetch(select, *bound)]
 
     async def languages(self) -> Sequence[str]:
-        return [language for (language,) in await self._store.fetch(LANGUAGES.select())]
+        return [language for (language,) in await self._store.fetch(tables.LANGUAGES.select())]
 
     async def terms(
         self, paths: Iterable[ResourcePath], *, max_characters: int
@@ -164,7 +156,10 @@ class PostgresqlIndex:
     async def _contents(self, columns: str, paths: Sequence[ResourcePath]) -> Sequence[Row]:
         if not paths:
             return []
-        select = f"SELECT path, {columns} FROM {CONTENTS.name} WHERE path IN ({index.marks(paths)})"  # noqa: S608
+        select = (
+            f"SELECT path, {columns} FROM {tables.CONTENTS.name}"  # noqa: S608 - our names
+            f" WHERE path IN ({index.marks(paths)})"
+        )
         return await self._store.fetch(select, *paths)
 
     async def close(self) -> None:
@@ -173,13 +168,13 @@ class PostgresqlIndex:
 
 
 def _put_position(position: index.Position) -> Record:
-    return PutRow(POSITION, (1, position.sequence, position.version, position.cursor))
+    return PutRow(tables.POSITION, (1, position.sequence, position.version, position.cursor))
 
 
 def _rows_of(document: index.IndexedDocument) -> Iterator[Record]:
     path = document.path
     yield PutRow(
-        DOCUMENTS,
+        tables.DOCUMENTS,
         (
             path,
             document.rule,
@@ -191,7 +186,7 @@ def _rows_of(document: index.IndexedDocument) -> Iterator[Record]:
         ),
     )
     values = (path, document.names, document.terms, document.text, document.language)
-    yield PutRow(CONTENTS, values)
+    yield PutRow(tables.CONTENTS, values)
 
 
 def _lexemes(clause: Clause) -> str:

@@ -32,19 +32,10 @@ from podstead.resources.outcome import ResourceRequest
 from podstead.storage.open_body import whole_body
 from podstead.storage.records import Version
 from podstead.web import forms
+from podstead.web import routes as web_routes
 from podstead.web.request import Request
 from podstead.web.resource_responses import SANDBOX
 from podstead.web.response import NO_STORE, Response, content_response
-from podstead.web.routes import (
-    REST,
-    Access,
-    Endpoint,
-    Route,
-    is_reserved,
-    plain_routes,
-    rest_of_path,
-    route,
-)
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
@@ -71,7 +62,9 @@ class SparqlEndpoint:
         self._views = Views(services.store, services.gate)
         self.processes = QueryProcesses()
 
-    @route(QUERY_SERVICE + REST, "GET", "HEAD", access=Access.PUBLIC)
+    @web_routes.route(
+        QUERY_SERVICE + web_routes.REST, "GET", "HEAD", access=web_routes.Access.PUBLIC
+    )
     async def get(self, request: Request, agent: Identity | None) -> Response:
         """The answer to the query in the parameters, or the description of the service."""
         container = await self._container(request, agent)
@@ -80,7 +73,7 @@ class SparqlEndpoint:
             return self._described(request, container)
         return await self._answer(request, agent, container, fields)
 
-    @route(QUERY_SERVICE + REST, "POST", access=Access.PUBLIC)
+    @web_routes.route(QUERY_SERVICE + web_routes.REST, "POST", access=web_routes.Access.PUBLIC)
     async def post(self, request: Request, agent: Identity | None) -> Response:
         """The answer to a query as the content, or in a form."""
         container = await self._container(request, agent)
@@ -109,8 +102,8 @@ class SparqlEndpoint:
 
     async def _container(self, request: Request, agent: Identity | None) -> ResourcePath:
         """The container that a request to the service is about, whose sender may read it."""
-        path = rest_of_path(request.path)
-        if storage_root(path) is None or is_reserved(path) or not is_container(path):
+        path = web_routes.rest_of_path(request.path)
+        if storage_root(path) is None or web_routes.is_reserved(path) or not is_container(path):
             raise errors.NotFound
         origin = request.fields.get(b"origin")
         operation = Operation("HEAD", path, origin=origin)
@@ -286,11 +279,11 @@ class SparqlInWorker(WorkerFeature):
         return SparqlEndpoint(self._services)
 
     @cached_property
-    def routes(self) -> Sequence[Route]:  # type: ignore[override]
-        return plain_routes(self._endpoint)
+    def routes(self) -> Sequence[web_routes.Route]:  # type: ignore[override]
+        return web_routes.plain_routes(self._endpoint)
 
     @cached_property
-    def queries(self) -> Mapping[str, Endpoint]:  # type: ignore[override]
+    def queries(self) -> Mapping[str, web_routes.Endpoint]:  # type: ignore[override]
         return {sparql_query.SPARQL_QUERY: self._endpoint.query}
 
     @cached_property

@@ -14,18 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest, Conflict
-from podstead.features.two_factor.codes import (
-    TWO_FACTORS,
-    OneTimePasswords,
-    TwoFactor,
-    TwoFactorCodes,
-    TwoFactorEvents,
-    is_secret,
-    matching_step,
-    new_recovery_codes,
-    new_secret,
-    recovery_hash,
-)
+from podstead.features.two_factor import codes as two_factor_codes
 from podstead.idp.audit import OPERATOR, Audit, EventKind, RequestSource
 from podstead.idp.records import Account
 from podstead.idp.security_events import event_records
@@ -47,14 +36,14 @@ class WrongCode(BadRequest):
 class SecondFactorRequired(Conflict):
     """The operator demands a second factor, and this is the last one."""
 
-    code = TwoFactorCodes.SECOND_FACTOR_REQUIRED
+    code = two_factor_codes.TwoFactorCodes.SECOND_FACTOR_REQUIRED
 
 
 @dataclass(frozen=True, slots=True)
 class SecondFactors:
     """The second factors of an account: its record, and whether it has passkeys."""
 
-    record: TwoFactor
+    record: two_factor_codes.TwoFactor
     has_passkeys: bool
     demanded: bool
 
@@ -84,20 +73,20 @@ class TwoFactors:
 
     records: RecordStore
     methods: Sequence[SignInMethod]
-    passwords: OneTimePasswords
+    passwords: two_factor_codes.OneTimePasswords
     audit: Audit
     demanded: bool = False
 
     async def of(self, account_id: str) -> SecondFactors:
         """The second factors of an account."""
-        stored = await self.records.read(TWO_FACTORS, account_id)
-        record = TwoFactor(account_id) if stored is None else stored.value
+        stored = await self.records.read(two_factor_codes.TWO_FACTORS, account_id)
+        record = two_factor_codes.TwoFactor(account_id) if stored is None else stored.value
         has_passkeys = await self._some_passkey(account_id) is not None
         return SecondFactors(record, has_passkeys, self.demanded)
 
     def new_secret(self) -> str:
         """A secret for an app, which is stored once the person has typed one of its codes."""
-        return new_secret(self.records.randomness)
+        return two_factor_codes.new_secret(self.records.randomness)
 
     def picture(self, secret: str, account: Account, *, server_name: str) -> str:
         """The secret as a QR code, in SVG."""
@@ -117,9 +106,11 @@ class TwoFactors:
         has none. Raises WrongCode, and Conflict if there is an app already, unless ``replacing``
         it."""
         account_id, now_s = account.value.account_id, self.records.now_s()
-        if not is_secret(secret):
-            raise BadRequest(TwoFactorCodes.NO_AUTHENTICATOR_SECRET)
-        step = matching_step(self.passwords, secret, typed, now_s=now_s, after=_NONE_AT_ALL)
+        if not two_factor_codes.is_secret(secret):
+            raise BadRequest(two_factor_codes.TwoFactorCodes.NO_AUTHENTICATOR_SECRET)
+        step = two_factor_codes.matching_step(
+            self.passwords, secret, typed, now_s=now_s, after=_NONE_AT_ALL
+        )
         if step is None:
             raise WrongCode
         codes: Sequence[str] = ()
@@ -128,7 +119,7 @@ class TwoFactors:
             nonlocal codes
             record, unchanged = await self._read(account_id)
             if record.is_on and not replacing:
-                raise Conflict(TwoFactorCodes.SECOND_FACTOR_EXISTS)
+                raise Conflict(two_factor_codes.TwoFactorCodes.SECOND_FACTOR_EXISTS)
             changed = replace(
                 record,
                 totp_secret=secret,
@@ -137,14 +128,20 @@ class TwoFactors:
                 last_step=step,
                 recovered="",
             )
-            codes = () if record.recovery_hashes else new_recovery_codes(self.records.randomness)
+            codes = (
+                ()
+                if record.recovery_hashes
+                else two_factor_codes.new_recovery_codes(self.records.randomness)
+            )
             if codes:
                 changed = self._with_codes(changed, codes)
-            noted = await self._noting(account_id, TwoFactorEvents.TOTP_ADDED, source)
+            noted = await self._noting(
+                account_id, two_factor_codes.TwoFactorEvents.TOTP_ADDED, source
+            )
             return Changes(None, [self._put(changed), *noted], [*unchanged, account.unchanged])
 
         await self.records.transact(compute)
-        self.audit.note(TwoFactorEvents.TOTP_ADDED, account_id=account_id)
+        self.audit.note(two_factor_codes.TwoFactorEvents.TOTP_ADDED, account_id=account_id)
         return codes
 
     async def remove_app(self, account: Versioned[Account], source: RequestSource) -> None:
@@ -161,7 +158,7 @@ class TwoFactors:
 
         await self._change(
             account,
-            TwoFactorEvents.TOTP_REMOVED,
+            two_factor_codes.TwoFactorEvents.TOTP_REMOVED,
             source,
             check=check,
             totp_secret=None,
@@ -180,11 +177,13 @@ class TwoFactors:
                 return ()
             passkey = await self._some_passkey(account.value.account_id)
             if passkey is None:
-                raise BadRequest(TwoFactorCodes.PASSKEY_NEEDED)
+                raise BadRequest(two_factor_codes.TwoFactorCodes.PASSKEY_NEEDED)
             return (passkey,)
 
         event = (
-            TwoFactorEvents.PASSKEY_REQUIRED if required else TwoFactorEvents.PASSKEY_NOT_REQUIRED
+            two_factor_codes.TwoFactorEvents.PASSKEY_REQUIRED
+            if required
+            else two_factor_codes.TwoFactorEvents.PASSKEY_NOT_REQUIRED
         )
         await self._change(account, event, source, check=check, with_passkey=required)
         if not required or found.record.recovery_hashes:
@@ -196,11 +195,11 @@ class TwoFactors:
     ) -> Sequence[str]:
         """New recovery codes; earlier ones are no longer valid."""
         account_id = account.value.account_id
-        codes = new_recovery_codes(self.records.randomness)
-        with_codes = self._with_codes(TwoFactor(account_id), codes)
+        codes = two_factor_codes.new_recovery_codes(self.records.randomness)
+        with_codes = self._with_codes(two_factor_codes.TwoFactor(account_id), codes)
         await self._change(
             account,
-            TwoFactorEvents.RECOVERY_CODES_CREATED,
+            two_factor_codes.TwoFactorEvents.RECOVERY_CODES_CREATED,
             source,
             recovery_hashes=with_codes.recovery_hashes,
             recovery_created_s=with_codes.recovery_created_s,
@@ -215,7 +214,7 @@ class TwoFactors:
             record, unchanged = await self._read(account.value.account_id)
             step = None
             if record.totp_secret is not None:
-                step = matching_step(
+                step = two_factor_codes.matching_step(
                     self.passwords,
                     record.totp_secret,
                     typed,
@@ -240,7 +239,7 @@ class TwoFactors:
         """Use up a recovery code, as a second factor or ``for_password``, a new one: then
         :meth:`note_recovered` follows. Raises WrongCode."""
         account_id = account.value.account_id
-        hashed = recovery_hash(account_id, typed)
+        hashed = two_factor_codes.recovery_hash(account_id, typed)
 
         async def compute() -> Changes[None]:
             record, unchanged = await self._read(account_id)
@@ -249,13 +248,15 @@ class TwoFactors:
             if not for_password and not accepts_recovery_codes(record, account.value):
                 raise WrongCode
             left = tuple(each for each in record.recovery_hashes if each != hashed)
-            noted = await self._noting(account_id, TwoFactorEvents.RECOVERY_CODE_USED, source)
+            noted = await self._noting(
+                account_id, two_factor_codes.TwoFactorEvents.RECOVERY_CODE_USED, source
+            )
             recovered = _ANY_PASSWORD if for_password else record.recovered
             used = replace(record, recovery_hashes=left, recovered=recovered)
             return Changes(None, [self._put(used), *noted], [*unchanged, account.unchanged])
 
         await self.records.transact(compute)
-        self.audit.note(TwoFactorEvents.RECOVERY_CODE_USED, account_id=account_id)
+        self.audit.note(two_factor_codes.TwoFactorEvents.RECOVERY_CODE_USED, account_id=account_id)
 
     async def note_recovered(self, account: Versioned[Account]) -> None:
         """Note that the password of an account was set with a recovery code."""
@@ -281,10 +282,12 @@ class TwoFactors:
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _read(self, account_id: str) -> tuple[TwoFactor, list[Precondition]]:
-        stored = await self.records.read(TWO_FACTORS, account_id)
+    async def _read(self, account_id: str) -> tuple[two_factor_codes.TwoFactor, list[Precondition]]:
+        stored = await self.records.read(two_factor_codes.TWO_FACTORS, account_id)
         if stored is None:
-            return TwoFactor(account_id), [TWO_FACTORS.absent(account_id)]
+            return two_factor_codes.TwoFactor(account_id), [
+                two_factor_codes.TWO_FACTORS.absent(account_id)
+            ]
         return stored.value, [stored.unchanged]
 
     async def _change(
@@ -319,11 +322,13 @@ class TwoFactors:
     ) -> Sequence[Record]:
         return await event_records(self.records, account_id, event, source)
 
-    def _put(self, record: TwoFactor) -> Record:
-        return TWO_FACTORS.put(record.account_id, record, owner=record.account_id)
+    def _put(self, record: two_factor_codes.TwoFactor) -> Record:
+        return two_factor_codes.TWO_FACTORS.put(record.account_id, record, owner=record.account_id)
 
-    def _with_codes(self, record: TwoFactor, codes: Sequence[str]) -> TwoFactor:
-        hashed = tuple(recovery_hash(record.account_id, code) for code in codes)
+    def _with_codes(
+        self, record: two_factor_codes.TwoFactor, codes: Sequence[str]
+    ) -> two_factor_codes.TwoFactor:
+        hashed = tuple(two_factor_codes.recovery_hash(record.account_id, code) for code in codes)
         return replace(record, recovery_hashes=hashed, recovery_created_s=self.records.now_s())
 
 
@@ -332,7 +337,7 @@ def password_fingerprint(account: Account) -> str:
     return secret_key(f"{account.account_id} {account.password_hash}")
 
 
-def accepts_recovery_codes(record: TwoFactor, account: Account) -> bool:
+def accepts_recovery_codes(record: two_factor_codes.TwoFactor, account: Account) -> bool:
     """Whether recovery codes are a second factor: not with a password that was set by one of them,
     since somebody who finds the sheet has all of them."""
     if not record.recovery_hashes:
@@ -342,8 +347,8 @@ def accepts_recovery_codes(record: TwoFactor, account: Account) -> bool:
 
 async def reset_records(records: RecordStore, account_id: str) -> Sequence[Record]:
     """The records by which an operator resets the second factor of an account."""
-    event = TwoFactorEvents.RESET
+    event = two_factor_codes.TwoFactorEvents.RESET
     return [
-        TWO_FACTORS.drop(account_id),
+        two_factor_codes.TWO_FACTORS.drop(account_id),
         *await event_records(records, account_id, event, OPERATOR),
     ]

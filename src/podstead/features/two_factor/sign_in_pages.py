@@ -10,13 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import NotAuthenticated, RequestRefused
+from podstead.features.two_factor import second_step as sign_in_step
 from podstead.features.two_factor.codes import PendingSecondFactor, TwoFactorCodes
-from podstead.features.two_factor.second_step import (
-    SECOND_FACTOR_PATH,
-    SET_UP_PATH,
-    CodeStep,
-    NoPendingSecondFactor,
-)
 from podstead.features.two_factor.service import TwoFactors, WrongCode, accepts_recovery_codes
 from podstead.idp import sign_in
 from podstead.idp.accounts import Accounts
@@ -49,22 +44,22 @@ class SecondStepPages:
     """Shows the forms, and finishes sign-ins."""
 
     site: Site
-    second_step: CodeStep
+    second_step: sign_in_step.CodeStep
     two_factors: TwoFactors
     authorizations: Authorizations
     sign_in: browser_sign_in.BrowserSignIn
     forms: Sequence[browser_sign_in.SignInForm]
 
-    @route(SECOND_FACTOR_PATH, "GET")
+    @route(sign_in_step.SECOND_FACTOR_PATH, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The form for a code. Without the password before, the browser is led to the sign-in."""
         try:
             half, account = await self.second_step.find(page.browser)
-        except NoPendingSecondFactor:
+        except sign_in_step.NoPendingSecondFactor:
             return self._from_the_start(page, "sign-in-first")
         found = await self.two_factors.of(account.value.account_id)
         if found.missing:
-            return see_other(SET_UP_PATH)
+            return see_other(sign_in_step.SET_UP_PATH)
         if not found.asked_for:  # an operator has reset it meanwhile
             return self._from_the_start(page, "sign-in-first")
         flash = page.notice
@@ -82,7 +77,7 @@ class SecondStepPages:
             afterwards="" if half.value.uid else half.value.path,
         )
 
-    @route(SECOND_FACTOR_PATH, "POST")
+    @route(sign_in_step.SECOND_FACTOR_PATH, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Accept a code. Raises RateLimited, WrongCode for programs, NoPendingSecondFactor."""
         sent = await read_submission(page.request)
@@ -97,25 +92,25 @@ class SecondStepPages:
             )
         except WrongCode as error:
             return await self._wrong(page, error)
-        except NoPendingSecondFactor:
+        except sign_in_step.NoPendingSecondFactor:
             if not page.wants_page:
                 raise
             return self._from_the_start(page, "sign-in-first")
         signed_in = await self._begin(page, half, account)
         return self.sign_in.succeeded(page, signed_in, path=half.path)
 
-    @route(SET_UP_PATH, "GET")
+    @route(sign_in_step.SET_UP_PATH, "GET")
     async def set_up(self, page: PageRequest) -> Response:
         """The page on which a person adds an authenticator app during the sign-in."""
         try:
             _half, account = await self.second_step.find(page.browser)
-        except NoPendingSecondFactor:
+        except sign_in_step.NoPendingSecondFactor:
             return self._from_the_start(page, "sign-in-first")
         if not (await self.two_factors.of(account.value.account_id)).missing:
-            return see_other(SECOND_FACTOR_PATH)
+            return see_other(sign_in_step.SECOND_FACTOR_PATH)
         return self._set_up_page(page, account.value, self.two_factors.new_secret())
 
-    @route(SET_UP_PATH, "POST")
+    @route(sign_in_step.SET_UP_PATH, "POST")
     async def finish_set_up(self, page: PageRequest) -> Response:
         """Store the app, and finish the sign-in. Raises NoPendingSecondFactor, NotAuthenticated."""
         sent = await read_submission(page.request)
@@ -153,10 +148,10 @@ class SecondStepPages:
     async def _wrong(self, page: PageRequest, error: WrongCode) -> Response:
         try:
             await self.second_step.find(page.browser)
-        except NoPendingSecondFactor:
+        except sign_in_step.NoPendingSecondFactor:
             path, name = LOGIN, "too-many-codes"
         else:
-            path, name = SECOND_FACTOR_PATH, "wrong-code"
+            path, name = sign_in_step.SECOND_FACTOR_PATH, "wrong-code"
         if page.wants_page:
             return self.site.see_other(path, Notice(name))
         body = {
@@ -222,7 +217,7 @@ class RecoveryPage:
     site: Site
     accounts: Accounts
     two_factors: TwoFactors
-    second_step: CodeStep
+    second_step: sign_in_step.CodeStep
     attempts: Attempts
     sign_in: browser_sign_in.BrowserSignIn
 

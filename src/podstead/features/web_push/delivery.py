@@ -23,16 +23,7 @@ from podstead.core import base64url
 from podstead.core.conditional import parse_http_date
 from podstead.core.errors import OutboundError, ServerTrouble
 from podstead.core.request_context import set_requester
-from podstead.features.web_push.devices import (
-    DEVICES,
-    KEPT_S,
-    PUSHES,
-    Device,
-    Push,
-    ServerKey,
-    push_due_ms,
-    push_key,
-)
+from podstead.features.web_push import devices
 from podstead.outbound.foreign_documents import Purpose
 from podstead.storage.record_store import Lease, RecordStore, Versioned
 
@@ -65,12 +56,12 @@ class PushSender:
 
     records: RecordStore
     outgoing: ForeignDocuments
-    key: ServerKey
+    key: devices.ServerKey
     accounts: Accounts | None
     base_url: str
     name: str
     address: str
-    _sending: dict[asyncio.Task[None], Versioned[Push]] = field(default_factory=dict)
+    _sending: dict[asyncio.Task[None], Versioned[devices.Push]] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Runs forever, also after errors; to be run in its own task."""
@@ -117,18 +108,20 @@ class PushSender:
                 del self._sending[task]
             await asyncio.gather(*done)
 
-    async def _due(self, now_ms: int) -> tuple[Sequence[Versioned[Push]], int | None]:
+    async def _due(self, now_ms: int) -> tuple[Sequence[Versioned[devices.Push]], int | None]:
         """The messages to start with now, of each person only some, and when the next ones are
         due."""
         busy = {each.key for each in self._sending.values()}
         counts = Counter(each.owner for each in self._sending.values())
-        found: list[Versioned[Push]] = []
+        found: list[Versioned[devices.Push]] = []
         after = ""
         while len(busy) + len(found) < AT_ONCE_TO_ALL:
-            page = await PUSHES.page(self.records.store, after=after, now_ms=now_ms, limit=_BATCH)
+            page = await devices.PUSHES.page(
+                self.records.store, after=after, now_ms=now_ms, limit=_BATCH
+            )
             for each in page:
-                if push_due_ms(each) > now_ms:
-                    return found, push_due_ms(each)
+                if devices.push_due_ms(each) > now_ms:
+                    return found, devices.push_due_ms(each)
                 if each.key not in busy and counts[each.owner] < AT_ONCE:
                     counts[each.owner] += 1
                     found.append(each)
@@ -137,29 +130,29 @@ class PushSender:
             after = page[-1].key
         return found[: AT_ONCE_TO_ALL - len(busy)], now_ms
 
-    async def _send(self, stored: Versioned[Push]) -> None:
+    async def _send(self, stored: Versioned[devices.Push]) -> None:
         root, push, now_ms = stored.owner or "", stored.value, self.records.now_ms()
-        device = await self.records.read(DEVICES, f"{push.device}.{root}")
+        device = await self.records.read(devices.DEVICES, f"{push.device}.{root}")
         if device is None or not await self._may_get(device, root):
-            await self.records.commit([PUSHES.drop(stored.key)])
+            await self.records.commit([devices.PUSHES.drop(stored.key)])
         elif device.value.paused_until_ms > now_ms:
             await self._later(stored, device.value.paused_until_ms)
         else:
             set_requester(f"notices of {root}")
             await self._take(stored, device, await self._post(device.value, push))
 
-    async def _may_get(self, device: Versioned[Device], root: str) -> bool:
+    async def _may_get(self, device: Versioned[devices.Device], root: str) -> bool:
         """Whether the account is enabled, the browser was added since all sessions ended, and the
         token with which the person had signed in is valid. A browser is removed for the latter
         two."""
         if not await self._is_valid(device.value.token_id):
-            await self.records.commit([DEVICES.drop(device.key)])
+            await self.records.commit([devices.DEVICES.drop(device.key)])
             return False
         stored = None if self.accounts is None else await self.accounts.find(root.strip("/"))
         if stored is None:
             return True
         if device.value.since_ms < stored.value.valid_after_s * 1000:
-            await self.records.commit([DEVICES.drop(device.key)])
+            await self.records.commit([devices.DEVICES.drop(device.key)])
             return False
         return not stored.value.disabled
 
@@ -171,7 +164,7 @@ class PushSender:
             return False
         return token.expires_s is None or token.expires_s > self.records.now_s()
 
-    async def _post(self, device: Device, push: Push) -> PostReply | None:
+    async def _post(self, device: devices.Device, push: devices.Push) -> PostReply | None:
         """The response of the push service, ``None`` without one."""
         try:
             origin = await self.outgoing.origin_of(device.endpoint)
@@ -179,7 +172,7 @@ class PushSender:
                 "Authorization": await self._credentials(origin),
                 "Content-Encoding": "aes128gcm",
                 "Content-Type": "application/octet-stream",
-                "TTL": str(KEPT_S),
+                "TTL": str(devices.KEPT_S),
                 "Topic": push.notice_id,
                 "Urgency": "normal",
             }
@@ -200,7 +193,7 @@ class PushSender:
         token = pair.sign(claims, media_type="JWT")
         return f"vapid t={token}, k={base64url.encoded(await self.key.public())}"
 
-    def _content(self, device: Device, push: Push) -> bytes:
+    def _content(self, device: devices.Device, push: devices.Push) -> bytes:
         # Loads the ciphers.
         from podstead.features.web_push import encryption
 
@@ -219,33 +212,38 @@ class PushSender:
         )
 
     async def _take(
-        self, stored: Versioned[Push], device: Versioned[Device], reply: PostReply | None
+        self,
+        stored: Versioned[devices.Push],
+        device: Versioned[devices.Device],
+        reply: PostReply | None,
     ) -> None:
         """Record what became of a message."""
         now_ms = self.records.now_ms()
         wait_s = WAITS_S[min(stored.value.attempts, len(WAITS_S) - 1)]
         if reply is not None and reply.status in _GONE:
-            await self.records.commit([PUSHES.drop(stored.key), DEVICES.drop(device.key)])
+            await self.records.commit(
+                [devices.PUSHES.drop(stored.key), devices.DEVICES.drop(device.key)]
+            )
         elif reply is None or reply.status >= 500 or reply.status == 429:
             asked_s = 0 if reply is None else _retry_after_s(reply, now_ms)
             wait_s = max(wait_s, asked_s)
-            until_ms = now_ms + min(wait_s, KEPT_S) * 1000
+            until_ms = now_ms + min(wait_s, devices.KEPT_S) * 1000
             await self.records.update(
-                DEVICES, device.key, lambda each: replace(each, paused_until_ms=until_ms)
+                devices.DEVICES, device.key, lambda each: replace(each, paused_until_ms=until_ms)
             )
             await self._later(stored, now_ms + wait_s * 1000)
         else:
             if reply.status >= 300:
                 logger.warning("A push service refused a notice with status %d", reply.status)
-            await self.records.commit([PUSHES.drop(stored.key)])
+            await self.records.commit([devices.PUSHES.drop(stored.key)])
 
-    async def _later(self, stored: Versioned[Push], at_ms: int) -> None:
+    async def _later(self, stored: Versioned[devices.Push], at_ms: int) -> None:
         """Postpone a message. If its pod was deleted meanwhile, so was the message."""
         again = replace(stored.value, attempts=stored.value.attempts + 1)
-        records = [PUSHES.drop(stored.key)]
+        records = [devices.PUSHES.drop(stored.key)]
         if stored.expires_ms is None or at_ms < stored.expires_ms:
-            key = push_key(at_ms, again, stored.owner or "")
-            put = PUSHES.put(key, again, owner=stored.owner, expires_ms=stored.expires_ms)
+            key = devices.push_key(at_ms, again, stored.owner or "")
+            put = devices.PUSHES.put(key, again, owner=stored.owner, expires_ms=stored.expires_ms)
             await self.records.try_commit([*records, put], [stored.unchanged])
         else:
             await self.records.commit(records)

@@ -15,13 +15,8 @@ from podstead.core import base64url
 from podstead.core.errors import BadRequest, NotFound, OutboundError
 from podstead.core.identifiers import ResourcePath
 from podstead.features import WorkerFeature
+from podstead.features.web_push import devices as web_push_devices
 from podstead.features.web_push.delivery import PushSender
-from podstead.features.web_push.devices import (
-    MAX_ENDPOINT_CHARACTERS,
-    Device,
-    Devices,
-    ServerKey,
-)
 from podstead.web.browsers import json_response
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import PREFIX
@@ -63,12 +58,12 @@ class WebPushInWorker(WorkerFeature):
         self._task: asyncio.Task[None] | None = None
 
     @cached_property
-    def notice_channel(self) -> Devices:  # type: ignore[override]
-        return Devices(self._services.records)
+    def notice_channel(self) -> web_push_devices.Devices:  # type: ignore[override]
+        return web_push_devices.Devices(self._services.records)
 
     @cached_property
-    def _key(self) -> ServerKey:
-        return ServerKey(self._services.records)
+    def _key(self) -> web_push_devices.ServerKey:
+        return web_push_devices.ServerKey(self._services.records)
 
     @cached_property
     def sender(self) -> PushSender:
@@ -112,8 +107,8 @@ class PushPages:
     """``/.pages/push``: adds a browser, removes one, and sends a notice to try it out."""
 
     site: Site
-    devices: Devices
-    key: ServerKey
+    devices: web_push_devices.Devices
+    key: web_push_devices.ServerKey
     outgoing: ForeignDocuments
     web_ids: LocalWebIds
     notifier: Notifier
@@ -132,7 +127,7 @@ class PushPages:
         NotAuthenticated, WrongFormToken, NotFound, BadRequest, ServerTrouble."""
         sent = await page.form()
         identity = page.signed_in().identity
-        device = Device(
+        device = web_push_devices.Device(
             endpoint=sent.text("endpoint"),
             key=sent.text("p256dh"),
             secret=sent.text("auth"),
@@ -176,10 +171,10 @@ class PushPages:
             await self.outgoing.check_receiver(endpoint)
         except OutboundError:
             return False
-        return len(endpoint) <= MAX_ENDPOINT_CHARACTERS
+        return len(endpoint) <= web_push_devices.MAX_ENDPOINT_CHARACTERS
 
 
-def _is_valid(device: Device) -> bool:
+def _is_valid(device: web_push_devices.Device) -> bool:
     from podstead.features.web_push.encryption import SECRET_BYTES, is_key  # loads the ciphers
 
     try:

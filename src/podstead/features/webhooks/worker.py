@@ -18,16 +18,9 @@ from podstead.app.adapters.engine import key_storage
 from podstead.core.errors import OutboundError, RateLimited, ServerTrouble, Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.features import WorkerFeature
+from podstead.features.webhooks import sender as webhooks_sender
 from podstead.features.webhooks.delivery import Line, Sending
 from podstead.features.webhooks.records import WEBHOOKS, Webhook
-from podstead.features.webhooks.sender import (
-    JWKS_PATH,
-    OPENID_PATH,
-    SENDER,
-    Sender,
-    SenderEndpoint,
-    SenderKeys,
-)
 from podstead.notifications import channels
 from podstead.notifications.answers import is_live_query
 from podstead.notifications.channel_documents import ChannelRequest
@@ -56,13 +49,18 @@ class WebhooksInWorker(WorkerFeature):
 
     def __init__(self, services: Services) -> None:
         settings = services.settings
-        keys = SenderKeys(key_storage(settings), services.clock)
+        keys = webhooks_sender.SenderKeys(key_storage(settings), services.clock)
         webhooks = Webhooks(services, keys)
         self.channels = (webhooks,)
-        sender = SenderEndpoint(web_id=webhooks.sender, issuer=settings.issuer, keys=keys)
-        endpoints: dict[ResourcePath, Endpoint] = {SENDER: sender.get}
+        sender = webhooks_sender.SenderEndpoint(
+            web_id=webhooks.sender, issuer=settings.issuer, keys=keys
+        )
+        endpoints: dict[ResourcePath, Endpoint] = {webhooks_sender.SENDER: sender.get}
         if not settings.idp:  # whose discovery document refers to the same keys
-            endpoints |= {OPENID_PATH: sender.issuer, JWKS_PATH: sender.key_set}
+            endpoints |= {
+                webhooks_sender.OPENID_PATH: sender.issuer,
+                webhooks_sender.JWKS_PATH: sender.key_set,
+            }
         self.routes = [
             Route(path, {"GET": get, "HEAD": get}, Access.PUBLIC) for path, get in endpoints.items()
         ]
@@ -73,9 +71,9 @@ class Webhooks(channels.ChannelHandler):
 
     sender: str
 
-    def __init__(self, services: Services, keys: SenderKeys) -> None:
+    def __init__(self, services: Services, keys: webhooks_sender.SenderKeys) -> None:
         super().__init__(ChannelType("WebhookChannel2023", is_pushed=True))
-        self.sender = f"{services.base_url}{SENDER}#it"
+        self.sender = f"{services.base_url}{webhooks_sender.SENDER}#it"
         self._services = services
         self._keys = keys
         self._channels: dict[str, asyncio.Task[None]] = {}
@@ -92,7 +90,7 @@ class Webhooks(channels.ChannelHandler):
             history=live_updates.history,
             messages=live_updates.messages,
             outgoing=services.foreign,
-            sender=Sender(
+            sender=webhooks_sender.Sender(
                 issuer=services.settings.issuer,
                 web_id=self.sender,
                 keys=self._keys,

@@ -11,15 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    pkcs12,
-)
+from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from podstead.features.webid_tls.keys import NewKey
@@ -40,12 +34,16 @@ class IssuedCertificate:
     @property
     def certificate_pem(self) -> bytes:
         """The certificate in PEM."""
-        return self._certificate.public_bytes(Encoding.PEM)
+        return self._certificate.public_bytes(serialization.Encoding.PEM)
 
     @property
     def key_pem(self) -> bytes:
         """The private key in PEM (PKCS #8), without a password."""
-        return self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return self._key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
 
     @property
     def new_key(self) -> NewKey:
@@ -61,7 +59,7 @@ class IssuedCertificate:
             self._key,
             self._certificate,
             None,
-            BestAvailableEncryption(password.encode()),
+            serialization.BestAvailableEncryption(password.encode()),
         )
 
 

@@ -14,18 +14,11 @@ from podstead.idp.accounts import Accounts
 from podstead.idp.administration.audit_log import Actions, Operator
 from podstead.idp.audit import AuditEvent
 from podstead.idp.records import ACCOUNTS, EMAILS, LAST_SIGN_INS, Account, LastSignIn
+from podstead.storage import records as storage_records
 from podstead.storage.codes import StorageCodes
 from podstead.storage.pods import each_pod
 from podstead.storage.protocol import PodRegistry
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import (
-    Committed,
-    PodQuota,
-    PodRecord,
-    PodRemoval,
-    Precondition,
-    Record,
-)
 
 # What operators do with pods, in the console and by command.
 #
@@ -44,10 +37,10 @@ class RenamedPod(Protocol):
     """A pod before and after it was renamed."""
 
     @property
-    def before(self) -> PodRecord: ...
+    def before(self) -> storage_records.PodRecord: ...
 
     @property
-    def after(self) -> PodRecord: ...
+    def after(self) -> storage_records.PodRecord: ...
 
 
 RenamedT_co = TypeVar("RenamedT_co", bound=RenamedPod, covariant=True)
@@ -58,16 +51,19 @@ class PodRenames(Protocol[RenamedT_co]):
 
     async def rename(
         self,
-        pod: PodRecord,
+        pod: storage_records.PodRecord,
         name: str,
         *,
-        joined: Callable[[PodRecord], tuple[Sequence[Record], Sequence[Precondition]]],
+        joined: Callable[
+            [storage_records.PodRecord],
+            tuple[Sequence[storage_records.Record], Sequence[storage_records.Precondition]],
+        ],
         progress: Callable[[int, int], None],
     ) -> RenamedT_co:
         """Raises Conflict, QuotaExceeded, StorageError."""
 
 
-async def existing_pod(pods: PodRegistry, name: str) -> PodRecord:
+async def existing_pod(pods: PodRegistry, name: str) -> storage_records.PodRecord:
     """The pod of that name. Raises NotFound, StorageError."""
     pod = await pods.read_pod(name)
     if pod is None:
@@ -83,7 +79,7 @@ class PodActions(Actions):
         pod = planner.plan(name)
         acted = self._log.action(AuditEvent.POD_CREATED, by, pod=pod.name)
         write = msgspec.structs.replace(pod.write, records=(*pod.write.records, *acted))
-        if not isinstance(await self._records.store.commit(write), Committed):
+        if not isinstance(await self._records.store.commit(write), storage_records.Committed):
             raise planner.name_taken()
         self._note(AuditEvent.POD_CREATED, by, pod=pod.name)
         return pod
@@ -103,7 +99,9 @@ class PodActions(Actions):
         event, facts = AuditEvent.POD_RENAMED, {"pod": pod.name, "new_name": new_name}
         account = await renaming_account(self._records, pod)
 
-        def joined(after: PodRecord) -> tuple[Sequence[Record], Sequence[Precondition]]:
+        def joined(
+            after: storage_records.PodRecord,
+        ) -> tuple[Sequence[storage_records.Record], Sequence[storage_records.Precondition]]:
             of_account = account(after)
             acted = self._log.action(event, by, **facts)
             return [*of_account.records, *acted], of_account.preconditions
@@ -119,7 +117,7 @@ class PodActions(Actions):
         """
         pod = await existing_pod(self._records.store, name)
         await self._records.commit(self._log.action(AuditEvent.POD_DELETED, by, pod=pod.name))
-        removal = PodRemoval(
+        removal = storage_records.PodRemoval(
             name=pod.name, version=self._records.new_version(), at_ms=self._records.now_ms()
         )
         if not await self._records.store.remove_pod(removal):
@@ -134,7 +132,7 @@ class PodActions(Actions):
         pod = await existing_pod(self._records.store, name)
         event, text = AuditEvent.QUOTA_SET, quota_text(quota_bytes)
         acted = self._log.action(event, by, pod=pod.name, quota=text)
-        await self._records.commit([PodQuota(pod.name, quota_bytes), *acted])
+        await self._records.commit([storage_records.PodQuota(pod.name, quota_bytes), *acted])
         self._note(event, by, pod=pod.name, quota=text)
 
 
@@ -145,7 +143,7 @@ PAGE_SIZE: Final = 50
 class PodWithAccount:
     """A pod with the account that it belongs to, if it has one."""
 
-    pod: PodRecord
+    pod: storage_records.PodRecord
     account: Account | None
     used_bytes: int
     last_sign_in: LastSignIn | None
@@ -183,10 +181,10 @@ class Directory:
 
     async def _matching(
         self, wanted: str, after: str, limit: int
-    ) -> tuple[Sequence[PodRecord], int]:
+    ) -> tuple[Sequence[storage_records.PodRecord], int]:
         """Up to ``limit`` pods that are found, after ``after``, and the number of all of them."""
         by_email = await self._accounts_by_email(wanted)
-        page: list[PodRecord] = []
+        page: list[storage_records.PodRecord] = []
         total, start = 0, after.casefold()
         async for pod in each_pod(self.records.store):
             name = pod.name.casefold()
@@ -200,7 +198,7 @@ class Directory:
         """The pod of that name. Raises NotFound."""
         return await self._listed(await existing_pod(self.records.store, name))
 
-    async def _listed(self, pod: PodRecord) -> PodWithAccount:
+    async def _listed(self, pod: storage_records.PodRecord) -> PodWithAccount:
         stored = await self.accounts.find(pod.name)
         account = last = None
         if stored is not None:

@@ -13,19 +13,13 @@ from functools import partial
 from typing import Any, Final
 
 from podstead.core.errors import BadRequest, Conflict, NotFound
+from podstead.idp import records as idp_records
 from podstead.idp.account_creation import FurtherRecords
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration.audit_log import Actions, Operator, acting_as
 from podstead.idp.audit import OPERATOR, Audit, AuditEvent, EventKind
 from podstead.idp.codes import IdpCodes
 from podstead.idp.mail_queue import MailQueue, MailSubject
-from podstead.idp.records import (
-    ACCOUNTS,
-    ONE_TIME_LINKS,
-    Account,
-    OneTimeLink,
-    check_email,
-)
 from podstead.idp.security_events import event_records
 from podstead.idp.sessions import Sessions
 from podstead.storage import invitations
@@ -65,12 +59,12 @@ class OneTimeLinks:
 
     records: RecordStore
 
-    async def for_account(self, account: Account) -> tuple[str, Sequence[Record]]:
+    async def for_account(self, account: idp_records.Account) -> tuple[str, Sequence[Record]]:
         """The secret of a new link for a person who cannot sign in, and the records that create it
         in place of earlier links of the account. Raises StorageError."""
         return await self._new(account.account_id, owner=account.account_id, valid_s=SIGN_IN_LINK_S)
 
-    async def beside_others(self, account: Account) -> tuple[str, Sequence[Record]]:
+    async def beside_others(self, account: idp_records.Account) -> tuple[str, Sequence[Record]]:
         """As :meth:`for_account`, but earlier links remain valid: a stranger who asks for one
         cannot end those that the person has. A new password ends all of them."""
         owner = account.account_id
@@ -85,36 +79,40 @@ class OneTimeLinks:
     async def without_first(self) -> Sequence[Record]:
         """The records that end the link for the first operator: there is one now. Raises
         StorageError."""
-        listed = await self.records.of_owner(ONE_TIME_LINKS, _FIRST)
-        return [ONE_TIME_LINKS.drop(each.key) for each in listed]
+        listed = await self.records.of_owner(idp_records.ONE_TIME_LINKS, _FIRST)
+        return [idp_records.ONE_TIME_LINKS.drop(each.key) for each in listed]
 
-    async def find(self, secret: str) -> Versioned[OneTimeLink]:
+    async def find(self, secret: str) -> Versioned[idp_records.OneTimeLink]:
         """The link with that secret. Raises LinkUsed, StorageError."""
-        stored = await self.records.read(ONE_TIME_LINKS, secret_key(secret))
+        stored = await self.records.read(idp_records.ONE_TIME_LINKS, secret_key(secret))
         if stored is None:
             raise LinkUsed
         return stored
 
-    def using_up(self, link: Versioned[OneTimeLink]) -> Callable[[Account], FurtherRecords]:
+    def using_up(
+        self, link: Versioned[idp_records.OneTimeLink]
+    ) -> Callable[[idp_records.Account], FurtherRecords]:
         """What joins the write that creates an account with a link."""
         joined = FurtherRecords(
-            [ONE_TIME_LINKS.drop(link.key)], [link.unchanged], LinkUsedMeanwhile()
+            [idp_records.ONE_TIME_LINKS.drop(link.key)], [link.unchanged], LinkUsedMeanwhile()
         )
         return lambda _: joined
 
     async def _new(
         self, account_id: str | None, *, owner: str, valid_s: int
     ) -> tuple[str, Sequence[Record]]:
-        earlier = await self.records.of_owner(ONE_TIME_LINKS, owner)
+        earlier = await self.records.of_owner(idp_records.ONE_TIME_LINKS, owner)
         secret, record = self._link(account_id, owner=owner, valid_s=valid_s)
-        return secret, [*(ONE_TIME_LINKS.drop(each.key) for each in earlier), record]
+        return secret, [*(idp_records.ONE_TIME_LINKS.drop(each.key) for each in earlier), record]
 
     def _link(self, account_id: str | None, *, owner: str, valid_s: int) -> tuple[str, Record]:
         secret = self.records.randomness.token_hex(_SECRET_BYTES)
         now_s = self.records.now_s()
-        link = OneTimeLink(account_id=account_id, created_s=now_s)
+        link = idp_records.OneTimeLink(account_id=account_id, created_s=now_s)
         expires_ms = (now_s + valid_s) * 1000
-        record = ONE_TIME_LINKS.put(secret_key(secret), link, owner=owner, expires_ms=expires_ms)
+        record = idp_records.ONE_TIME_LINKS.put(
+            secret_key(secret), link, owner=owner, expires_ms=expires_ms
+        )
         return secret, record
 
 
@@ -188,16 +186,16 @@ class Administration(Actions):
         """Operators cannot lock themselves out of the console; nor must whoever has only a session
         of an operator get rid of the rest."""
 
-    async def find(self, name: str) -> Versioned[Account]:
+    async def find(self, name: str) -> Versioned[idp_records.Account]:
         """The account with this pod name, e-mail address or id. Raises NotFound."""
         stored = await self._accounts.find(name) or await self._accounts.read(name)
         if stored is None:
             raise NotFound(f"There is no account '{name}'.")
         return stored
 
-    async def each(self) -> AsyncIterator[Account]:
+    async def each(self) -> AsyncIterator[idp_records.Account]:
         """All accounts, by id."""
-        async for stored in self._records.each(ACCOUNTS):
+        async for stored in self._records.each(idp_records.ACCOUNTS):
             yield stored.value
 
     async def act(self, action: str, account_id: str, by: Operator | None = None) -> None:
@@ -267,7 +265,7 @@ class Administration(Actions):
         await self._records.commit(records)
         return secret
 
-    async def _account(self, account_id: str) -> Account:
+    async def _account(self, account_id: str) -> idp_records.Account:
         stored = await self._accounts.read(account_id)
         if stored is None:
             raise NotFound(IdpCodes.NO_SUCH_ACCOUNT)
@@ -301,7 +299,7 @@ class InvitationActions(Actions):
         note = " ".join(note.split())
         if len(note) > invitations.MAX_NOTE_CHARACTERS:
             raise BadRequest(IdpCodes.INVITATION_NOTE, number=invitations.MAX_NOTE_CHARACTERS)
-        address = check_email(send_to) if send_to.strip() else ""
+        address = idp_records.check_email(send_to) if send_to.strip() else ""
         if not 1 <= uses <= invitations.MAX_USES:
             raise BadRequest(IdpCodes.INVITATION_USES, number=invitations.MAX_USES)
         if not 1 <= days <= invitations.MAX_DAYS:

@@ -16,28 +16,13 @@ from typing import Any, Final, Protocol
 
 import msgspec
 from authlib.oauth2 import AuthorizationServer, OAuth2Error
-from authlib.oauth2.rfc6749 import InvalidClientError, InvalidGrantError
-from authlib.oauth2.rfc6749.grants import (
-    AuthorizationCodeGrant,
-    ClientCredentialsGrant,
-    RefreshTokenGrant,
-)
+from authlib.oauth2.rfc6749 import InvalidClientError, InvalidGrantError, grants
 from authlib.oauth2.rfc7636 import CodeChallenge, create_s256_code_challenge
 
+from podstead.idp import records as idp_records
 from podstead.idp.audit import AuditEvent
 from podstead.idp.client_metadata import OFFLINE, WEBID, PresentedClient, authenticates
 from podstead.idp.oauth import messages
-from podstead.idp.records import (
-    CODES,
-    GRANTS,
-    REFRESH_TOKENS,
-    Account,
-    AuthorizationCode,
-    Client,
-    ClientCredential,
-    Grant,
-    RefreshToken,
-)
 from podstead.storage.record_store import Versioned
 from podstead.storage.records import Precondition, Record
 
@@ -59,12 +44,12 @@ class TokenRequest:
 class TokenRequestRecords:
     """The stored records that a token request names; ``None`` for those that do not exist."""
 
-    client: Client | None = None
-    credential: ClientCredential | None = None
-    code: Versioned[AuthorizationCode] | None = None
-    refresh_token: Versioned[RefreshToken] | None = None
-    grant: Versioned[Grant] | None = None
-    account: Account | None = None
+    client: idp_records.Client | None = None
+    credential: idp_records.ClientCredential | None = None
+    code: Versioned[idp_records.AuthorizationCode] | None = None
+    refresh_token: Versioned[idp_records.RefreshToken] | None = None
+    grant: Versioned[idp_records.Grant] | None = None
+    account: idp_records.Account | None = None
     members: Mapping[str, object] = field(default_factory=dict)
     """Further members of the response."""
 
@@ -73,12 +58,12 @@ class TokenRequestRecords:
 class Subject:
     """The subject of tokens, and their content."""
 
-    account: Account
+    account: idp_records.Account
     web_id: str
     client_id: str
     scopes: tuple[str, ...]
     jkt: str | None
-    grant: Grant | None = None
+    grant: idp_records.Grant | None = None
     """``None`` for client credentials, and for a password sent directly."""
     credential_id: str | None = None
     """The client credential that was used, if any."""
@@ -99,7 +84,7 @@ class TokenSet:
 class TokenIssuing(Protocol):
     """Issues tokens."""
 
-    def mint(self, subject: Subject, *, client: Client, with_refresh: bool) -> TokenSet:
+    def mint(self, subject: Subject, *, client: idp_records.Client, with_refresh: bool) -> TokenSet:
         """Sign the tokens and create the refresh token, if there is to be one."""
 
 
@@ -112,7 +97,7 @@ class TokenExchange:
     minting: TokenIssuing
     records: list[Record] = field(default_factory=list)
     preconditions: list[Precondition] = field(default_factory=list)
-    events: list[tuple[AuditEvent, Grant]] = field(default_factory=list)
+    events: list[tuple[AuditEvent, idp_records.Grant]] = field(default_factory=list)
     """The events for the audit log once the changes are committed."""
 
     def respond(self) -> messages.OAuthAnswer:
@@ -134,7 +119,7 @@ class TokenExchange:
             return None
         return messages.OAuthClient(client)
 
-    def usable_code(self, client_id: str) -> AuthorizationCode | None:
+    def usable_code(self, client_id: str) -> idp_records.AuthorizationCode | None:
         """The code of the request, if it can be exchanged; a second use ends its grant (A-64)."""
         stored = self.facts.code
         if stored is None:
@@ -151,7 +136,7 @@ class TokenExchange:
             return None
         return code if self.subject(self.request.jkt) is not None else None
 
-    def usable_refresh_token(self) -> RefreshToken | None:
+    def usable_refresh_token(self) -> idp_records.RefreshToken | None:
         """The refresh token of the request, if it can be used; a second use ends its grant
         (A-66)."""
         stored = self.facts.refresh_token
@@ -182,7 +167,9 @@ class TokenExchange:
         if stored is not None and not stored.value.revoked:
             self.preconditions.append(stored.unchanged)
             self.records.append(
-                GRANTS.replace(stored, msgspec.structs.replace(stored.value, revoked=True))
+                idp_records.GRANTS.replace(
+                    stored, msgspec.structs.replace(stored.value, revoked=True)
+                )
             )
             self.events.append((event, stored.value))
 
@@ -194,7 +181,7 @@ class TokenExchange:
             # finds it used.
             self.preconditions.append(stored.unchanged)
             used = msgspec.structs.replace(stored.value, used=True)
-            self.records.append(CODES.replace(stored, used))
+            self.records.append(idp_records.CODES.replace(stored, used))
 
     def use_refresh_token(self) -> None:
         """Mark the refresh token as used, in the write that creates the next one."""
@@ -202,9 +189,11 @@ class TokenExchange:
         if stored is not None:
             self.preconditions.append(stored.unchanged)
             used = msgspec.structs.replace(stored.value, used=True)
-            self.records.append(REFRESH_TOKENS.replace(stored, used))
+            self.records.append(idp_records.REFRESH_TOKENS.replace(stored, used))
 
-    def mint(self, subject: Subject, client: Client, *, with_refresh: bool) -> dict[str, object]:
+    def mint(
+        self, subject: Subject, client: idp_records.Client, *, with_refresh: bool
+    ) -> dict[str, object]:
         """Issue the tokens, and rely on the grant that they come from: if it is revoked before the
         commit, nothing is issued."""
         subject = replace(subject, members=self.facts.members)
@@ -214,7 +203,7 @@ class TokenExchange:
         if stored is not None and subject.grant is not None:
             self.preconditions.append(stored.unchanged)
             last_used = msgspec.structs.replace(stored.value, last_used_s=self.request.now_s)
-            self.records.append(GRANTS.replace(stored, last_used))
+            self.records.append(idp_records.GRANTS.replace(stored, last_used))
         return minted.body
 
 
@@ -297,7 +286,7 @@ class _CodeOfLibrary:
 
     code_challenge_method = "S256"
 
-    def __init__(self, code: AuthorizationCode) -> None:
+    def __init__(self, code: idp_records.AuthorizationCode) -> None:
         self.code_challenge = code.code_challenge
         self._redirect_uri = code.redirect_uri
 
@@ -308,7 +297,7 @@ class _CodeOfLibrary:
         return ""  # the scopes are those of the grant: see TokenExchange.subject
 
 
-class _CodeGrant(AuthorizationCodeGrant):
+class _CodeGrant(grants.AuthorizationCodeGrant):
     TOKEN_ENDPOINT_AUTH_METHODS = _AUTH_METHODS
     server: _Server
 
@@ -325,7 +314,7 @@ class _CodeGrant(AuthorizationCodeGrant):
         return exchange.subject(exchange.request.jkt)
 
     def generate_token(self, user: Subject, **_: object) -> dict[str, object]:
-        client: Client = self.request.client.client
+        client: idp_records.Client = self.request.client.client
         offline = "offline_access" in user.scopes and "refresh_token" in client.grant_types
         return self.server.exchange.mint(user, client, with_refresh=offline)
 
@@ -336,7 +325,7 @@ class _CodeGrant(AuthorizationCodeGrant):
 class _RefreshOfLibrary:
     """A refresh token in the form that the library expects."""
 
-    def __init__(self, token: RefreshToken) -> None:
+    def __init__(self, token: idp_records.RefreshToken) -> None:
         self.token = token
 
     def check_client(self, client: messages.OAuthClient) -> bool:
@@ -346,7 +335,7 @@ class _RefreshOfLibrary:
         return " ".join(self.token.scopes)
 
 
-class _RefreshGrant(RefreshTokenGrant):
+class _RefreshGrant(grants.RefreshTokenGrant):
     TOKEN_ENDPOINT_AUTH_METHODS = _AUTH_METHODS
     INCLUDE_NEW_REFRESH_TOKEN = True
     server: _Server
@@ -371,7 +360,7 @@ class _RefreshGrant(RefreshTokenGrant):
         self.server.exchange.use_refresh_token()
 
 
-class _CredentialsGrant(ClientCredentialsGrant):
+class _CredentialsGrant(grants.ClientCredentialsGrant):
     TOKEN_ENDPOINT_AUTH_METHODS = ["client_secret_basic", "client_secret_post"]  # noqa: RUF012
     server: _Server
 

@@ -27,16 +27,8 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.value import Value
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.exporting import contents as exporting_contents
 from podstead.resources.exporting import crate
-from podstead.resources.exporting.contents import (
-    VERSIONS,
-    ArchivedResource,
-    PodContents,
-    RepositoryBundler,
-    changed_since,
-    named,
-    read_contents,
-)
 from podstead.storage.open_body import OpenBody, StreamedBody
 from podstead.storage.protocol import Store
 
@@ -70,11 +62,13 @@ class PodArchive(StreamedBody):
     present state is taken, the archive says so, and :attr:`size_bytes` is only what was expected.
     """
 
-    def __init__(self, store: Store, contents: PodContents, *, lenient: bool = False) -> None:
+    def __init__(
+        self, store: Store, contents: exporting_contents.PodContents, *, lenient: bool = False
+    ) -> None:
         self._store = store
         self._contents = contents
         self._lenient = lenient
-        self._archived = list(named(contents))
+        self._archived = list(exporting_contents.named(contents))
         self.changed: list[ResourcePath] = []
         """The documents that changed during a lenient export."""
         self._size_bytes = self._total_bytes()
@@ -106,7 +100,7 @@ class PodArchive(StreamedBody):
         async for piece in self._resources(output):
             yield piece
         if self._lenient:
-            later = await changed_since(
+            later = await exporting_contents.changed_since(
                 self._store, self._contents.pod.root, self._contents.sequence
             )
             self.changed += [path for path in later if path not in self.changed]
@@ -147,7 +141,9 @@ class PodArchive(StreamedBody):
         if gone:
             self._archived = [each for each in self._archived if each.name not in gone]
 
-    async def _folder(self, each: ArchivedResource, output: _Output) -> AsyncIterator[bytes]:
+    async def _folder(
+        self, each: exporting_contents.ArchivedResource, output: _Output
+    ) -> AsyncIterator[bytes]:
         """The folder of a container, and its repository; that of all versions before the first."""
         if each.former is not None and each.former is self._contents.versions[0]:
             for part in output.header(_folder_of_versions(self._contents), 0):
@@ -163,7 +159,7 @@ class PodArchive(StreamedBody):
         async for piece in output.file(entry, bundle):
             yield piece
 
-    async def _open(self, each: ArchivedResource) -> OpenBody | None:
+    async def _open(self, each: exporting_contents.ArchivedResource) -> OpenBody | None:
         """The content; ``None`` if it is gone and the archive is lenient."""
         if each.former is not None:
             body = await self._store.open_former(each.former)
@@ -286,7 +282,10 @@ def _measured(make: Callable[[], Iterator[bytes]]) -> tuple[int, int, str]:
     return crc, size_bytes, digest.hexdigest()
 
 
-def _entries(contents: PodContents, archived: Iterable[ArchivedResource]) -> Iterator[ZipEntry]:
+def _entries(
+    contents: exporting_contents.PodContents,
+    archived: Iterable[exporting_contents.ArchivedResource],
+) -> Iterator[ZipEntry]:
     for each in archived:
         metadata = each.metadata
         if metadata.kind.is_container:
@@ -300,11 +299,11 @@ def _entries(contents: PodContents, archived: Iterable[ArchivedResource]) -> Ite
         yield _folder_of_versions(contents)
 
 
-def _folder_of_versions(contents: PodContents) -> ZipEntry:
-    return ZipEntry(VERSIONS, 0, contents.modified_ms)
+def _folder_of_versions(contents: exporting_contents.PodContents) -> ZipEntry:
+    return ZipEntry(exporting_contents.VERSIONS, 0, contents.modified_ms)
 
 
-def _file_name(each: ArchivedResource) -> str:
+def _file_name(each: exporting_contents.ArchivedResource) -> str:
     """The name of the file with the body of a resource; empty if there is none."""
     return each.described_by if each.metadata.kind.is_container else each.name
 
@@ -362,7 +361,7 @@ class PodDownloads:
     store: Store
     base_url: str
     issuer: str
-    bundler: RepositoryBundler | None = None
+    bundler: exporting_contents.RepositoryBundler | None = None
     _semaphores: AgentSemaphores = field(
         default_factory=partial(AgentSemaphores, at_once=MAX_OF_PERSON)
     )
@@ -374,7 +373,7 @@ class PodDownloads:
         if pod is None:
             raise NotFound(f"There is no pod '{name}'")
         async with self._semaphores.by(pod.name):
-            contents = await read_contents(
+            contents = await exporting_contents.read_contents(
                 self.store,
                 pod,
                 base_url=self.base_url,

@@ -8,17 +8,9 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
+from podstead.core import identifiers
 from podstead.core.date_times import write_time
 from podstead.core.errors import Overloaded
-from podstead.core.identifiers import (
-    ACL_SUFFIX,
-    DESCRIPTION_SUFFIX,
-    ResourcePath,
-    is_container,
-    parent_container,
-    segment_name,
-    subject_of,
-)
 from podstead.core.media_types import JSON_LD, essence
 from podstead.resources.archives import ArchiveFolder, archive_name
 from podstead.resources.codes import ResourceCodes
@@ -56,14 +48,14 @@ class Bundled(NamedTuple):
     """The repositories of containers, without empty ones, and the containers whose repositories
     cannot be bundled."""
 
-    bundles: Mapping[ResourcePath, RepositoryBundle]
-    left_out: Sequence[ResourcePath]
+    bundles: Mapping[identifiers.ResourcePath, RepositoryBundle]
+    left_out: Sequence[identifiers.ResourcePath]
 
 
 class RepositoryBundler(Protocol):
     """Makes files of the repositories that containers have besides their resources."""
 
-    async def bundle_all(self, root: ResourcePath) -> Bundled:
+    async def bundle_all(self, root: identifiers.ResourcePath) -> Bundled:
         """The repositories in a pod."""
 
 
@@ -76,12 +68,12 @@ class PodContents(msgspec.Struct, frozen=True):
     base_url: str
     issuer: str
     resources: Sequence[Metadata]
-    left_out: Sequence[ResourcePath]
-    bundles: Mapping[ResourcePath, RepositoryBundle]
+    left_out: Sequence[identifiers.ResourcePath]
+    bundles: Mapping[identifiers.ResourcePath, RepositoryBundle]
     sequence: int
     versions: Sequence[former_states.FormerState] = ()
 
-    def url_of(self, path: ResourcePath) -> str:
+    def url_of(self, path: identifiers.ResourcePath) -> str:
         """The URL of a resource."""
         return self.base_url + path
 
@@ -135,7 +127,7 @@ async def read_contents(
 
 
 async def _all_resources(
-    store: ResourceStore, root: ResourcePath, max_resources: int | None
+    store: ResourceStore, root: identifiers.ResourcePath, max_resources: int | None
 ) -> Sequence[Metadata]:
     found: list[Metadata] = []
     async for page in tree_pages(store, root, page_resources=_RESOURCES_AT_ONCE):
@@ -147,7 +139,7 @@ async def _all_resources(
 
 async def _versions(
     store: Store,
-    root: ResourcePath,
+    root: identifiers.ResourcePath,
     resources: Sequence[Metadata],
     max_versions: int | None,
 ) -> Sequence[former_states.FormerState]:
@@ -170,10 +162,10 @@ async def _versions(
 
 
 async def changed_since(
-    store: ResourceStore, root: ResourcePath, sequence: int
-) -> Sequence[ResourcePath]:
+    store: ResourceStore, root: identifiers.ResourcePath, sequence: int
+) -> Sequence[identifiers.ResourcePath]:
     """The resources of a pod that were changed after this row of the change log."""
-    changed: dict[ResourcePath, None] = {}
+    changed: dict[identifiers.ResourcePath, None] = {}
     while page := await store.changes_after(sequence, limit=_CHANGES_AT_ONCE):
         for each in page:
             if each.change.path.startswith(root):
@@ -204,8 +196,8 @@ def named(contents: PodContents) -> Sequence[ArchivedResource]:
     An ACL and a description have the name of the file or folder that they are about, with the
     suffix that they have on this server.
     """
-    names: dict[ResourcePath, str] = {}
-    folders: dict[ResourcePath, ArchiveFolder] = {}
+    names: dict[identifiers.ResourcePath, str] = {}
+    folders: dict[identifiers.ResourcePath, ArchiveFolder] = {}
     archived = [_named(each, contents.pod.root, names, folders) for each in contents.resources]
     for each in archived:
         path = each.metadata.path
@@ -228,32 +220,40 @@ def _version_name(of: str, state: former_states.FormerState) -> str:
 
 def _named(
     each: Metadata,
-    root: ResourcePath,
-    names: dict[ResourcePath, str],
-    folders: dict[ResourcePath, ArchiveFolder],
+    root: identifiers.ResourcePath,
+    names: dict[identifiers.ResourcePath, str],
+    folders: dict[identifiers.ResourcePath, ArchiveFolder],
 ) -> ArchivedResource:
-    path, subject = each.path, subject_of(each.path)
+    path, subject = each.path, identifiers.subject_of(each.path)
     if each.kind.is_container:
         if path == root:
-            name = f"{segment_name(path)}"
+            name = f"{identifiers.segment_name(path)}"
         else:
-            parent = parent_container(path) or root
-            own = archive_name(segment_name(path).rstrip("/"), None)
+            parent = identifiers.parent_container(path) or root
+            own = archive_name(identifiers.segment_name(path).rstrip("/"), None)
             name = f"{names[parent]}{folders[parent].free(own)}/"
         names[path] = name
         folders[path] = ArchiveFolder()
         described_by = ""
         if each.size_bytes:
-            described_by = name + folders[path].free(_auxiliary_name("", DESCRIPTION_SUFFIX, each))
+            described_by = name + folders[path].free(
+                _auxiliary_name("", identifiers.DESCRIPTION_SUFFIX, each)
+            )
         return ArchivedResource(each, name, described_by)
     if each.kind is ResourceKind.DOCUMENT:
-        parent = parent_container(path) or root
-        own = archive_name(segment_name(path), each.content_type)
+        parent = identifiers.parent_container(path) or root
+        own = archive_name(identifiers.segment_name(path), each.content_type)
         name = names[parent] + folders[parent].free(own)
         names[path] = name
         return ArchivedResource(each, name)
-    suffix = ACL_SUFFIX if each.kind is ResourceKind.ACL else DESCRIPTION_SUFFIX
-    folder = subject if is_container(subject) else parent_container(subject) or root
+    suffix = (
+        identifiers.ACL_SUFFIX if each.kind is ResourceKind.ACL else identifiers.DESCRIPTION_SUFFIX
+    )
+    folder = (
+        subject
+        if identifiers.is_container(subject)
+        else identifiers.parent_container(subject) or root
+    )
     own = names[subject][len(names[folder]) :]
     name = names[folder] + folders[folder].free(_auxiliary_name(own, suffix, each))
     return ArchivedResource(each, name)

@@ -8,16 +8,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.core import identifiers
-from podstead.core.errors import (
-    BadRequest,
-    BodyTooLarge,
-    Conflict,
-    Overloaded,
-    QuotaExceeded,
-    RequestRefused,
-    TargetTooLong,
-)
+from podstead.core import errors, identifiers
 from podstead.core.identifiers import ResourcePath, acl_of, ancestors, slash_variant, subject_of
 from podstead.core.media_types import TURTLE, essence, parse_media_type
 from podstead.rdf.errors import UnknownContext
@@ -28,37 +19,12 @@ from podstead.resources.committer import quota_exceeded
 from podstead.resources.context import WriteContext
 from podstead.resources.documents import EMPTY_DATASET, is_rdf
 from podstead.resources.importing import values
-from podstead.resources.importing.values import (
-    ImportedResource,
-    ImportReport,
-    ImportTarget,
-    NotTaken,
-)
 from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE, derived_records
 from podstead.resources.renaming import renamed_document
 from podstead.resources.target_state import check_new_path_length
+from podstead.storage import records as storage_records
 from podstead.storage.pods import pod_tombstone
 from podstead.storage.quota import fixed_charge
-from podstead.storage.records import (
-    Absent,
-    AtVersion,
-    Body,
-    Change,
-    ChangeType,
-    Committed,
-    InlineBody,
-    Metadata,
-    NoEntry,
-    NoPod,
-    OverQuota,
-    PodRecord,
-    Precondition,
-    Put,
-    Record,
-    ResourceKind,
-    Version,
-    Write,
-)
 from podstead.wac.acl import check_acl_size, check_storable, read_acl
 from podstead.wac.codes import WacCodes
 from podstead.wac.effective import MAX_DEPTH
@@ -67,9 +33,9 @@ from podstead.wac.modes import Mode
 RESOURCES_AT_ONCE: Final = 200
 BYTES_AT_ONCE: Final = 4 * 1024 * 1024
 _ATTEMPTS: Final = 8
-_NO_VERSION: Final = Version("")
+_NO_VERSION: Final = storage_records.Version("")
 
-_State = dict[ResourcePath, Metadata | None]
+_State = dict[ResourcePath, storage_records.Metadata | None]
 
 
 @dataclass(slots=True)
@@ -83,7 +49,7 @@ class ImportWriter:
     _waiting: list[Prepared] = field(default_factory=list)
     _waiting_bytes: int = 0
     # In a dry run, the resources that would have been stored.
-    _imagined: dict[ResourcePath, ResourceKind] = field(default_factory=dict)
+    _imagined: dict[ResourcePath, storage_records.ResourceKind] = field(default_factory=dict)
 
     # --- beginning --------------------------------------------------------------------------
 
@@ -94,47 +60,49 @@ class ImportWriter:
         record = await self.context.records.read(values.UNFINISHED_IMPORTS, target.root)
         if target.new_pod is None:
             if pod is None or record is not None:
-                raise Conflict(f"There is no pod at {target.root}, or its import is unfinished")
+                raise errors.Conflict(
+                    f"There is no pod at {target.root}, or its import is unfinished"
+                )
             return
         if pod is not None and (record is None or pod.root != target.root):
-            raise Conflict(f"There is a pod with the name '{pod.name}' already")
+            raise errors.Conflict(f"There is a pod with the name '{pod.name}' already")
         if record is not None and record.value.source_id != target.source_id:
-            raise Conflict(
+            raise errors.Conflict(
                 f"An import from another source into {target.root} is unfinished. Run that one "
                 f"again, or delete the pod"
             )
         if pod is None:
             await self._create(target.new_pod)
 
-    async def _create(self, pod: PodRecord) -> None:
+    async def _create(self, pod: storage_records.PodRecord) -> None:
         root, now_ms = self.target.root, self.context.records.now_ms()
         former = pod_tombstone(pod.name)
         if await self.context.store.read_entry(former, now_ms=now_ms) is not None:
-            raise Conflict(
+            raise errors.Conflict(
                 f"The name '{pod.name}' belonged to a deleted pod. Release it first with "
                 f"'podstead account free-name {pod.name}', or choose another name"
             )
         self.report.containers += 1
         self.report.charged_bytes += fixed_charge(root) + fixed_charge(acl_of(root))
         if self.target.dry_run:
-            self._imagined[root] = ResourceKind.STORAGE
-            self._imagined[acl_of(root)] = ResourceKind.ACL
+            self._imagined[root] = storage_records.ResourceKind.STORAGE
+            self._imagined[acl_of(root)] = storage_records.ResourceKind.ACL
             return
         empty = Prepared(
-            root, ResourceKind.STORAGE, DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), 0,
-            created_ms=pod.created_ms,
+            root, storage_records.ResourceKind.STORAGE, DEFAULT_DESCRIPTION_TYPE,
+            storage_records.InlineBody(b""), 0, created_ms=pod.created_ms,
         )  # fmt: skip
         puts = tuple(put_of(each, creates=True) for each in (empty, closed_rules(acl_of(root))))
         begun = values.UnfinishedImport(self.target.source_id, now_ms)
-        write = Write(
+        write = storage_records.Write(
             version=self.context.records.new_version(),
             at_ms=now_ms,
             preconditions=(
-                NoPod(pod.name),
-                NoEntry(former),
+                storage_records.NoPod(pod.name),
+                storage_records.NoEntry(former),
                 values.UNFINISHED_IMPORTS.absent(root),
-                Absent(root),
-                Absent(slash_variant(root)),
+                storage_records.Absent(root),
+                storage_records.Absent(slash_variant(root)),
             ),
             puts=puts,
             records=(pod, values.UNFINISHED_IMPORTS.put(root, begun, owner=root)),
@@ -142,7 +110,7 @@ class ImportWriter:
             default_quota_bytes=self.context.quota_bytes(),
         )
         if not await self._committed(write):
-            raise Conflict(f"There is a pod with the name '{pod.name}' already")
+            raise errors.Conflict(f"There is a pod with the name '{pod.name}' already")
 
     # --- documents --------------------------------------------------------------------------
 
@@ -167,7 +135,7 @@ class ImportWriter:
             if await self._store_documents(waiting):
                 self.progress(self.report)
                 return
-        raise Overloaded("The pod is changing too fast; run the import again")
+        raise errors.Overloaded("The pod is changing too fast; run the import again")
 
     async def _store_documents(self, waiting: Sequence[Prepared]) -> bool:
         """False if something changed meanwhile."""
@@ -204,7 +172,7 @@ class ImportWriter:
                 report.charged_bytes += fixed_charge(put.path)
             if put.kind.is_container:
                 report.containers += put.creates
-            elif put.kind is ResourceKind.DOCUMENT:
+            elif put.kind is storage_records.ResourceKind.DOCUMENT:
                 report.documents += 1
             else:
                 report.descriptions += 1
@@ -218,11 +186,13 @@ class ImportWriter:
         if self.target.new_pod is not None and self.target.dry_run:
             self._check_quota(self.target.new_pod)
 
-    def _check_quota(self, pod: PodRecord) -> None:
+    def _check_quota(self, pod: storage_records.PodRecord) -> None:
         limit_bytes = self.context.quota_bytes() if pod.quota_bytes is None else pod.quota_bytes
         needed_bytes = self.report.charged_bytes
         if 0 < limit_bytes < needed_bytes:
-            raise QuotaExceeded(used_bytes=0, limit_bytes=limit_bytes, needed_bytes=needed_bytes)
+            raise errors.QuotaExceeded(
+                used_bytes=0, limit_bytes=limit_bytes, needed_bytes=needed_bytes
+            )
 
     # --- access rules -----------------------------------------------------------------------
 
@@ -233,14 +203,14 @@ class ImportWriter:
             if await self._store_rules(rules, is_last=is_last):
                 self.progress(self.report)
                 return
-        raise Overloaded("The pod is changing too fast; run the import again")
+        raise errors.Overloaded("The pod is changing too fast; run the import again")
 
     async def _store_rules(self, rules: Sequence[Prepared], *, is_last: bool) -> bool:
         target, report = self.target, self.report
         state = await self._state_around(rules)
-        puts: list[Put] = []
+        puts: list[storage_records.Put] = []
         stored: list[Prepared] = []
-        preconditions: list[Precondition] = []
+        preconditions: list[storage_records.Precondition] = []
         refused: list[values.NotTaken] = []
         already_there = 0
         for each in rules:
@@ -251,8 +221,8 @@ class ImportWriter:
                 already_there += 1
             else:
                 if existing is not None:
-                    preconditions.append(AtVersion(each.path, existing.version))
-                preconditions.append(AtVersion(subject.path, subject.version))
+                    preconditions.append(storage_records.AtVersion(each.path, existing.version))
+                preconditions.append(storage_records.AtVersion(subject.path, subject.version))
                 puts.append(put_of(each, creates=existing is None))
                 stored.append(each)
         if not target.dry_run:
@@ -272,13 +242,13 @@ class ImportWriter:
 
     async def _write(
         self,
-        puts: Sequence[Put],
+        puts: Sequence[storage_records.Put],
         stored: Sequence[Prepared],
-        preconditions: Sequence[Precondition],
+        preconditions: Sequence[storage_records.Precondition],
         *,
         is_last: bool = False,
-    ) -> Write:
-        records: list[Record] = []
+    ) -> storage_records.Write:
+        records: list[storage_records.Record] = []
         needed = list(preconditions)
         for each in stored:
             derived = await derived_records(self.context.write_hooks, each.path, each.dataset)
@@ -287,38 +257,40 @@ class ImportWriter:
         if is_last:
             records += [values.UNFINISHED_IMPORTS.drop(self.target.root), *self.target.last_records]
             needed += self.target.last_preconditions
-        return Write(
+        return storage_records.Write(
             version=self.context.records.new_version(),
             at_ms=self.context.records.now_ms(),
             preconditions=tuple(dict.fromkeys(needed)),
             puts=tuple(puts),
             records=tuple(records),
             changes=tuple(
-                _created(put.path) if put.creates else Change(put.path, ChangeType.UPDATE)
+                _created(put.path)
+                if put.creates
+                else storage_records.Change(put.path, storage_records.ChangeType.UPDATE)
                 for put in puts
             ),
             default_quota_bytes=self.context.quota_bytes(),
         )
 
-    async def _committed(self, write: Write) -> bool:
+    async def _committed(self, write: storage_records.Write) -> bool:
         """Raises QuotaExceeded, and Conflict for a last precondition."""
         ended = await self.context.store.commit(write)
-        if isinstance(ended, OverQuota):
+        if isinstance(ended, storage_records.OverQuota):
             raise quota_exceeded(ended)
-        if isinstance(ended, Committed):
+        if isinstance(ended, storage_records.Committed):
             return True
         if ended.precondition in self.target.last_preconditions:
-            raise Conflict("Another name of the account is taken")
+            raise errors.Conflict("Another name of the account is taken")
         return False
 
 
-def _created(path: ResourcePath) -> Change:
-    return Change(path, ChangeType.CREATE)
+def _created(path: ResourcePath) -> storage_records.Change:
+    return storage_records.Change(path, storage_records.ChangeType.CREATE)
 
 
-def _imagined(path: ResourcePath, kind: ResourceKind) -> Metadata:
+def _imagined(path: ResourcePath, kind: storage_records.ResourceKind) -> storage_records.Metadata:
     """The metadata that the resource would have."""
-    return Metadata(path, kind, _NO_VERSION, TURTLE, 0, 0, 0)
+    return storage_records.Metadata(path, kind, _NO_VERSION, TURTLE, 0, 0, 0)
 
 
 # Imports a tree of resources from elsewhere into a pod.
@@ -411,10 +383,12 @@ class TreeImporter:
         prepared = [await preparation.prepare_rules(each) for each in some]
         root_acl = None if last is None else await preparation.prepare_rules(last)
         if root_acl is None:
-            content = InlineBody(target.root_acl)
+            content = storage_records.InlineBody(target.root_acl)
             parsed = await self.context.documents.parse(target.root_acl, TURTLE, path=of_root)
             size_bytes, dataset = len(target.root_acl), parsed.dataset
-            root_acl = Prepared(of_root, ResourceKind.ACL, TURTLE, content, size_bytes, dataset)
+            root_acl = Prepared(
+                of_root, storage_records.ResourceKind.ACL, TURTLE, content, size_bytes, dataset
+            )
         await writer.add_rules([*prepared, root_acl], is_last=True)
 
 
@@ -434,7 +408,7 @@ def _part(path: identifiers.ResourcePath) -> identifiers.Auxiliary | None:
 # :class:`ImportPlan` then plans the puts of some of them on one state of their surroundings,
 # without I/O.
 
-NO_RULES = InlineBody(b"")
+NO_RULES = storage_records.InlineBody(b"")
 """An ACL that grants nothing to anybody."""
 
 
@@ -442,9 +416,9 @@ class Prepared(msgspec.Struct, frozen=True):
     """A resource that is ready to be stored. ``dataset`` has its triples if it is RDF."""
 
     path: identifiers.ResourcePath
-    kind: ResourceKind
+    kind: storage_records.ResourceKind
     content_type: str
-    body: Body
+    body: storage_records.Body
     size_bytes: int
     dataset: Dataset = EMPTY_DATASET
     created_ms: int | None = None
@@ -456,22 +430,22 @@ class Preparation:
     """Prepares the resources of one import, and notes in its report what cannot be imported."""
 
     context: WriteContext
-    target: ImportTarget
-    report: ImportReport
+    target: values.ImportTarget
+    report: values.ImportReport
     max_body_bytes: int
 
-    async def prepare(self, resource: ImportedResource) -> Prepared | None:
+    async def prepare(self, resource: values.ImportedResource) -> Prepared | None:
         """A document, container or description; ``None`` if it cannot be imported. Raises what the
         source raises."""
         path = resource.path
         try:
             self._check_path(path)
             return await self._prepared(resource)
-        except RequestRefused as refused:
-            self.report.not_taken.append(NotTaken(path, str(refused)))
+        except errors.RequestRefused as refused:
+            self.report.not_taken.append(values.NotTaken(path, str(refused)))
             return None
 
-    async def prepare_rules(self, resource: ImportedResource) -> Prepared:
+    async def prepare_rules(self, resource: values.ImportedResource) -> Prepared:
         """An ACL; one that grants nothing if it cannot be read. Raises as :meth:`prepare` does."""
         path = resource.path
         try:
@@ -481,47 +455,55 @@ class Preparation:
             subject_url = self.context.documents.url_of(subject)
             is_root = subject == self.target.root
             check_storable(dataset.default, subject_url=subject_url, of_storage_root=is_root)
-        except RequestRefused as refused:
-            self.report.closed.append(NotTaken(path, str(refused)))
+        except errors.RequestRefused as refused:
+            self.report.closed.append(values.NotTaken(path, str(refused)))
             return closed_rules(path)
         rules = read_acl(dataset.default, subject_url=subject_url).authorizations
         if any(Mode.CONTROL in rule.modes and rule.public for rule in rules):
             self.report.controlled_by_all.append(subject)
-        body = InlineBody(content) if self.target.dry_run else await self._staged(content)
+        body = (
+            storage_records.InlineBody(content)
+            if self.target.dry_run
+            else await self._staged(content)
+        )
         return Prepared(
-            path, ResourceKind.ACL, resource.content_type, body, len(content), dataset,
-            resource.created_ms, resource.modified_ms,
+            path, storage_records.ResourceKind.ACL, resource.content_type, body, len(content),
+            dataset, resource.created_ms, resource.modified_ms,
         )  # fmt: skip
 
     async def discard(self, prepared: Prepared) -> None:
         """Remove the staged body of a resource that is not stored."""
-        if not isinstance(prepared.body, InlineBody):
+        if not isinstance(prepared.body, storage_records.InlineBody):
             await self.context.store.discard(prepared.body)
 
     def _check_path(self, path: identifiers.ResourcePath) -> None:
         """Raises Conflict, TargetTooLong."""
         if not path.startswith(self.target.root):
-            raise Conflict("It is outside of the pod")
+            raise errors.Conflict("It is outside of the pod")
         subject = identifiers.subject_of(path)
         if subject != path and identifiers.auxiliary_kind(subject) is not None:
-            raise Conflict(ResourceCodes.AUXILIARY_OF_AUXILIARY)
+            raise errors.Conflict(ResourceCodes.AUXILIARY_OF_AUXILIARY)
         if (
             identifiers.is_container(path)
             and identifiers.auxiliary_kind(identifiers.slash_variant(path)) is not None
         ):
-            raise Conflict(ResourceCodes.CONTAINER_NAMED_AS_AUXILIARY)
+            raise errors.Conflict(ResourceCodes.CONTAINER_NAMED_AS_AUXILIARY)
         check_new_path_length(subject)
         if subject.count("/") > MAX_DEPTH:
-            raise TargetTooLong(WacCodes.TOO_DEEP, number=MAX_DEPTH)
+            raise errors.TargetTooLong(WacCodes.TOO_DEEP, number=MAX_DEPTH)
 
-    async def _prepared(self, resource: ImportedResource) -> Prepared:
+    async def _prepared(self, resource: values.ImportedResource) -> Prepared:
         path, content_type = resource.path, resource.content_type
         dates = resource.created_ms, resource.modified_ms
         parse_media_type(content_type)
         if identifiers.is_container(identifiers.subject_of(path)):
             return await self._container(resource)
         describes = identifiers.auxiliary_kind(path) is identifiers.Auxiliary.DESCRIPTION
-        kind = ResourceKind.DESCRIPTION if describes else ResourceKind.DOCUMENT
+        kind = (
+            storage_records.ResourceKind.DESCRIPTION
+            if describes
+            else storage_records.ResourceKind.DOCUMENT
+        )
         if describes or is_rdf(content_type):
             content, dataset = await self._rdf(resource, path, must_be_read=False)
             body, size_bytes = await self._staged(content), len(content)
@@ -529,14 +511,24 @@ class Preparation:
             (body, size_bytes), dataset = await self._streamed(resource), EMPTY_DATASET
         return Prepared(path, kind, content_type, body, size_bytes, dataset, *dates)
 
-    async def _container(self, resource: ImportedResource) -> Prepared:
+    async def _container(self, resource: values.ImportedResource) -> Prepared:
         path = identifiers.subject_of(resource.path)
         is_root = path == self.target.root
-        kind = ResourceKind.STORAGE if is_root else ResourceKind.CONTAINER
+        kind = (
+            storage_records.ResourceKind.STORAGE
+            if is_root
+            else storage_records.ResourceKind.CONTAINER
+        )
         dates = resource.created_ms, resource.modified_ms
         if resource.open is None:
             return Prepared(
-                path, kind, DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), 0, EMPTY_DATASET, *dates
+                path,
+                kind,
+                DEFAULT_DESCRIPTION_TYPE,
+                storage_records.InlineBody(b""),
+                0,
+                EMPTY_DATASET,
+                *dates,
             )
         content_type = resource.content_type
         content, dataset = await self._rdf(resource, path, must_be_read=True)
@@ -553,12 +545,16 @@ class Preparation:
         return Prepared(path, kind, content_type, body, len(content), dataset, *dates)
 
     async def _rdf(
-        self, resource: ImportedResource, path: identifiers.ResourcePath, *, must_be_read: bool
+        self,
+        resource: values.ImportedResource,
+        path: identifiers.ResourcePath,
+        *,
+        must_be_read: bool,
     ) -> tuple[bytes, Dataset]:
         """The content with its new names, and its triples. Raises RequestRefused."""
         content_type = resource.content_type
         if not is_rdf(content_type):
-            raise BadRequest(f"It must be RDF, not {essence(content_type)}")
+            raise errors.BadRequest(f"It must be RDF, not {essence(content_type)}")
         content = await self._read(resource)
         target, at = self.target, resource.path
         from_url = resource.from_url or self.context.documents.url_of(at)
@@ -575,24 +571,26 @@ class Preparation:
             )
         except UnknownContext as unknown:
             if must_be_read:
-                raise BadRequest(str(unknown)) from unknown
+                raise errors.BadRequest(str(unknown)) from unknown
             if not target.names.changes_nothing:
-                self.report.not_renamed.append(NotTaken(path, str(unknown)))
+                self.report.not_renamed.append(values.NotTaken(path, str(unknown)))
             return content, EMPTY_DATASET
         if renamed.content is not content:
             self.report.renamed += 1
         return renamed.content, renamed.dataset
 
-    async def _staged(self, content: bytes) -> Body:
+    async def _staged(self, content: bytes) -> storage_records.Body:
         if self.target.dry_run:
-            return InlineBody(b"")
+            return storage_records.InlineBody(b"")
         return await self.context.store.stage_body(content)
 
-    async def _read(self, resource: ImportedResource) -> bytes:
+    async def _read(self, resource: values.ImportedResource) -> bytes:
         limit_bytes = min(self.context.documents.max_bytes, self.max_body_bytes)
         return b"".join([piece async for piece in _pieces(resource, limit_bytes)])
 
-    async def _streamed(self, resource: ImportedResource) -> tuple[Body, int]:
+    async def _streamed(
+        self, resource: values.ImportedResource
+    ) -> tuple[storage_records.Body, int]:
         pieces = _pieces(resource, self.max_body_bytes)
         if not self.target.dry_run:
             body = await self.context.store.stage_body(pieces, content_type=resource.content_type)
@@ -600,22 +598,22 @@ class Preparation:
         size_bytes = 0
         async for piece in pieces:
             size_bytes += len(piece)
-        return InlineBody(b""), size_bytes
+        return storage_records.InlineBody(b""), size_bytes
 
 
 def closed_rules(path: identifiers.ResourcePath) -> Prepared:
     """An ACL that grants nothing to anybody."""
-    return Prepared(path, ResourceKind.ACL, TURTLE, NO_RULES, 0)
+    return Prepared(path, storage_records.ResourceKind.ACL, TURTLE, NO_RULES, 0)
 
 
-async def _pieces(resource: ImportedResource, limit_bytes: int) -> AsyncIterator[bytes]:
+async def _pieces(resource: values.ImportedResource, limit_bytes: int) -> AsyncIterator[bytes]:
     if resource.open is None:
         return
     taken_bytes = 0
     async for piece in resource.open():
         taken_bytes += len(piece)
         if taken_bytes > limit_bytes:
-            raise BodyTooLarge(f"It is larger than the limit of {limit_bytes} bytes")
+            raise errors.BodyTooLarge(f"It is larger than the limit of {limit_bytes} bytes")
         yield piece
 
 
@@ -623,16 +621,18 @@ class ImportPlan:
     """The puts of some resources, and why others are not stored."""
 
     def __init__(
-        self, target: ImportTarget, state: Mapping[identifiers.ResourcePath, Metadata | None]
+        self,
+        target: values.ImportTarget,
+        state: Mapping[identifiers.ResourcePath, storage_records.Metadata | None],
     ) -> None:
         self._target = target
         self._state = state
         self._creating: set[identifiers.ResourcePath] = set()
-        self.puts: list[Put] = []
+        self.puts: list[storage_records.Put] = []
         self.stored: list[Prepared] = []
         self.unused: list[Prepared] = []
-        self.preconditions: list[Precondition] = []
-        self.refused: list[NotTaken] = []
+        self.preconditions: list[storage_records.Precondition] = []
+        self.refused: list[values.NotTaken] = []
         self.already_there = 0
 
     def add(self, prepared: Prepared) -> None:
@@ -644,7 +644,7 @@ class ImportPlan:
         refusal = self._refusal(prepared)
         if refusal is not None:
             self.unused.append(prepared)
-            self.refused.append(NotTaken(path, refusal))
+            self.refused.append(values.NotTaken(path, refusal))
             return
         if prepared.kind.is_member:
             for container in reversed(identifiers.ancestors(path)[:-1]):
@@ -653,7 +653,7 @@ class ImportPlan:
         self._create(prepared)
         self.stored.append(prepared)
 
-    def _fill(self, prepared: Prepared, existing: Metadata | None) -> None:
+    def _fill(self, prepared: Prepared, existing: storage_records.Metadata | None) -> None:
         """Give a container that was created for a member its own content."""
         if existing is None or not prepared.kind.is_container:
             index = next(
@@ -664,7 +664,7 @@ class ImportPlan:
                 self.stored.append(prepared)
                 return
         elif not existing.size_bytes and prepared.size_bytes:
-            self.preconditions.append(AtVersion(prepared.path, existing.version))
+            self.preconditions.append(storage_records.AtVersion(prepared.path, existing.version))
             self.puts.append(put_of(prepared, creates=False))
             self.stored.append(prepared)
             return
@@ -676,7 +676,9 @@ class ImportPlan:
         self._creating.add(prepared.path)
         self.puts.append(put_of(prepared, creates=True))
         if prepared.kind.is_member:
-            self.preconditions.append(Absent(identifiers.slash_variant(prepared.path)))
+            self.preconditions.append(
+                storage_records.Absent(identifiers.slash_variant(prepared.path))
+            )
 
     def _refusal(self, prepared: Prepared) -> str | None:
         if not prepared.kind.is_member:
@@ -698,9 +700,9 @@ class ImportPlan:
         return path in self._creating or self._state.get(path) is not None
 
 
-def put_of(prepared: Prepared, *, creates: bool) -> Put:
+def put_of(prepared: Prepared, *, creates: bool) -> storage_records.Put:
     """The put that stores a resource."""
-    return Put(
+    return storage_records.Put(
         prepared.path,
         prepared.kind,
         prepared.content_type,
@@ -712,4 +714,10 @@ def put_of(prepared: Prepared, *, creates: bool) -> Put:
 
 
 def _empty_container(path: identifiers.ResourcePath) -> Prepared:
-    return Prepared(path, ResourceKind.CONTAINER, DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), 0)
+    return Prepared(
+        path,
+        storage_records.ResourceKind.CONTAINER,
+        DEFAULT_DESCRIPTION_TYPE,
+        storage_records.InlineBody(b""),
+        0,
+    )

@@ -12,16 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from podstead.core import errors
+from podstead.core import errors, identifiers
 from podstead.core.conditional import UNCONDITIONAL, Conditions
-from podstead.core.identifiers import (
-    ACL_SUFFIX,
-    ResourcePath,
-    acl_of,
-    auxiliary_kind,
-    storage_root,
-    subject_of,
-)
 from podstead.core.identity import Identity
 from podstead.core.media_types import TURTLE
 from podstead.core.operation import InMemoryBody, Operation
@@ -58,13 +50,13 @@ class AgentDocuments:
     def __init__(self, resources: ResourceService, documents: Documents) -> None:
         self._resources = resources
         self._documents = documents
-        self.base_url = documents.url_of(ResourcePath(""))
+        self.base_url = documents.url_of(identifiers.ResourcePath(""))
 
-    def path_of(self, iri: str) -> ResourcePath | None:
+    def path_of(self, iri: str) -> identifiers.ResourcePath | None:
         """The path of the document in which an IRI is described; ``None`` if it is elsewhere."""
         return local_path(iri.partition("#")[0], self.base_url)
 
-    async def read(self, agent: Identity | None, path: ResourcePath) -> ReadDocument:
+    async def read(self, agent: Identity | None, path: identifiers.ResourcePath) -> ReadDocument:
         """The document at a path.
 
         Raises what a GET raises, NotFound if something else is there, BadRequest if it is not RDF,
@@ -96,9 +88,9 @@ class AgentDocuments:
     async def members(
         self,
         agent: Identity | None,
-        container: ResourcePath,
+        container: identifiers.ResourcePath,
         *,
-        after: ResourcePath | None = None,
+        after: identifiers.ResourcePath | None = None,
         limit: int,
     ) -> Sequence[Metadata]:
         """The members of a container, in the order of their paths. Raises what a GET raises."""
@@ -109,7 +101,7 @@ class AgentDocuments:
         self,
         agent: Identity | None,
         method: str,
-        path: ResourcePath,
+        path: identifiers.ResourcePath,
         content: bytes = b"",
         *,
         content_type: str | None = None,
@@ -123,7 +115,7 @@ class AgentDocuments:
     async def create(
         self,
         agent: Identity | None,
-        path: ResourcePath,
+        path: identifiers.ResourcePath,
         graph: Graph,
         prefixes: Mapping[str, str],
     ) -> None:
@@ -137,7 +129,7 @@ class AgentDocuments:
     async def replace(
         self,
         agent: Identity | None,
-        path: ResourcePath,
+        path: identifiers.ResourcePath,
         read: ReadDocument,
         graph: Graph,
         *,
@@ -150,7 +142,9 @@ class AgentDocuments:
         same = Conditions(if_match=etag or read.etag)
         await self.send(agent, "PUT", path, content, content_type=content_type, conditions=same)
 
-    async def remove(self, agent: Identity | None, path: ResourcePath, etag: str) -> None:
+    async def remove(
+        self, agent: Identity | None, path: identifiers.ResourcePath, etag: str
+    ) -> None:
         """Delete a document, if it is unchanged. Raises PreconditionFailed, and what a DELETE
         raises."""
         await self.send(agent, "DELETE", path, conditions=Conditions(if_match=etag))
@@ -160,8 +154,8 @@ class AgentDocuments:
 class RulesDocument:
     """The ACL that decides about ``resource``: its own, or that of the container ``of``."""
 
-    resource: ResourcePath
-    of: ResourcePath
+    resource: identifiers.ResourcePath
+    of: identifiers.ResourcePath
     document: Document
     content_type: str
     etag: str
@@ -174,7 +168,7 @@ class RulesDocument:
     @property
     def token(self) -> str:
         """Identifies this state of the rules: another ACL, or another version, has another."""
-        return f"{acl_of(self.of)} {self.version}"
+        return f"{identifiers.acl_of(self.of)} {self.version}"
 
 
 class Inheritance(Enum):
@@ -203,7 +197,7 @@ def edited(current: RulesDocument, edit: Edit, *, url: str) -> Document | None:
     """
     if edit.inheritance is Inheritance.RESUME:
         return None
-    acl_url = url + ACL_SUFFIX
+    acl_url = url + identifiers.ACL_SUFFIX
     if current.is_own:
         document = current.document
     else:
@@ -224,7 +218,7 @@ _READ_ATTEMPTS = 8
 class RulesOutOfReach(errors.AccessDenied):
     """The agent has Control of the resource, but may not read the rules that it inherits."""
 
-    def __init__(self, folder: ResourcePath) -> None:
+    def __init__(self, folder: identifiers.ResourcePath) -> None:
         super().__init__(ResourceCodes.RULES_OUT_OF_REACH)
         self.folder = folder
 
@@ -251,26 +245,33 @@ class RulesDocuments:
         self._gate = context.gate
         self._store = context.store
 
-    def url_of(self, path: ResourcePath) -> str:
+    def url_of(self, path: identifiers.ResourcePath) -> str:
         """The URL of a resource."""
         return self._documents.url_of(path)
 
-    async def snapshot(self, agent: Identity | None, resource: ResourcePath) -> Snapshot:
+    async def snapshot(
+        self, agent: Identity | None, resource: identifiers.ResourcePath
+    ) -> Snapshot:
         """The snapshot of a resource that the agent has Control of, and of everything above it.
 
         Raises NotAuthenticated and AccessDenied without Control, and NotFound for what does not
         exist, is in no storage or is itself auxiliary.
         """
         snapshot = await self._store.read_metadata(paths_to_read(resource))
-        if storage_root(resource) is None or auxiliary_kind(resource) is not None:
+        if (
+            identifiers.storage_root(resource) is None
+            or identifiers.auxiliary_kind(resource) is not None
+        ):
             raise errors.NotFound
-        acl = acl_of(resource)
+        acl = identifiers.acl_of(resource)
         await self._gate.authorize(agent, None, acl, modes.for_read(acl), snapshot)
         if snapshot[resource] is None:
             raise errors.NotFound
         return snapshot
 
-    async def read(self, agent: Identity | None, resource: ResourcePath) -> RulesDocument:
+    async def read(
+        self, agent: Identity | None, resource: identifiers.ResourcePath
+    ) -> RulesDocument:
         """The ACL that decides about the resource.
 
         Raises what :meth:`snapshot` raises, RulesOutOfReach and RulesUnreadable.
@@ -281,18 +282,20 @@ class RulesDocuments:
             if decisive is None:
                 raise RulesUnreadable  # no rules at all, for example after a manual repair
             try:
-                return await self._read(agent, resource, subject_of(decisive))
+                return await self._read(agent, resource, identifiers.subject_of(decisive))
             except errors.NotFound:
                 continue  # deleted since the snapshot
         raise errors.Overloaded(ResourceCodes.RULES_CHANGE_TOO_FAST)
 
-    async def read_above(self, agent: Identity | None, resource: ResourcePath) -> RulesDocument:
+    async def read_above(
+        self, agent: Identity | None, resource: identifiers.ResourcePath
+    ) -> RulesDocument:
         """The ACL that would decide if the resource had none of its own; raises as :meth:`read`."""
         snapshot = await self.snapshot(agent, resource)
         above = [path for path in acl_paths(resource)[1:] if snapshot[path]]
         if not above:
             raise RulesUnreadable
-        return await self._read(agent, resource, subject_of(above[0]))
+        return await self._read(agent, resource, identifiers.subject_of(above[0]))
 
     async def write(
         self,
@@ -306,10 +309,12 @@ class RulesDocuments:
 
         Raises RulesChanged otherwise, and everything that a PUT raises.
         """
-        acl = acl_of(current.resource)
+        acl = identifiers.acl_of(current.resource)
         content_type = current.content_type if current.is_own else TURTLE
         conditions = Conditions(if_none_match="*")
-        preconditions: tuple[Precondition, ...] = (AtVersion(acl_of(current.of), current.version),)
+        preconditions: tuple[Precondition, ...] = (
+            AtVersion(identifiers.acl_of(current.of), current.version),
+        )
         if current.is_own:
             conditions, preconditions = Conditions(if_match=current.etag), ()
         content = await self._documents.write(document, content_type, path=acl)
@@ -321,7 +326,7 @@ class RulesDocuments:
     async def remove(self, agent: Identity | None, current: RulesDocument) -> None:
         """Delete the resource's own ACL, if it is still ``current``; raises as :meth:`write`."""
         conditions = Conditions(if_match=current.etag)
-        operation = Operation("DELETE", acl_of(current.resource), conditions=conditions)
+        operation = Operation("DELETE", identifiers.acl_of(current.resource), conditions=conditions)
         await self._change(agent, operation, current)
 
     async def _change(
@@ -346,9 +351,12 @@ class RulesDocuments:
             raise
 
     async def _read(
-        self, agent: Identity | None, resource: ResourcePath, of: ResourcePath
+        self,
+        agent: Identity | None,
+        resource: identifiers.ResourcePath,
+        of: identifiers.ResourcePath,
     ) -> RulesDocument:
-        path = acl_of(of)
+        path = identifiers.acl_of(of)
         try:
             found = await self._agent_documents.read(agent, path)
         except errors.AccessDenied as error:

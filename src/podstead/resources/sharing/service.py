@@ -35,17 +35,8 @@ from podstead.wac.decision import Requester, agent_modes
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate, StorageOwners
 from podstead.wac.modes import Mode, Modes, any_member
+from podstead.wac.sharing import rules as sharing_rules
 from podstead.wac.sharing.access import AccessList, Explanation, access_list, explain
-from podstead.wac.sharing.rules import (
-    AUTHENTICATED,
-    EVERYONE,
-    Grantee,
-    GranteeKind,
-    RuleSet,
-    agent,
-    grantees_of,
-    read_rules,
-)
 
 
 class OwnerLockedOut(Conflict):
@@ -260,7 +251,11 @@ class SharingService:
         owner = await self._owner_of(resource)
         after = await self._rules_after(agent_, current, document)
         if after is None:
-            grantees = (EVERYONE, AUTHENTICATED, *(() if agent_ is None else (agent(agent_.iri),)))
+            grantees = (
+                sharing_rules.EVERYONE,
+                sharing_rules.AUTHENTICATED,
+                *(() if agent_ is None else (sharing_rules.agent(agent_.iri),)),
+            )
         else:
             grantees = _grantees(edit, owner, self._rule_set(current), after)
         here = await comparison.differences(grantees, resource)
@@ -304,13 +299,13 @@ class SharingService:
         resource: ResourcePath,
         owner: str | None,
         comparison: Comparison,
-        after: RuleSet | None,
+        after: sharing_rules.RuleSet | None,
     ) -> AsyncIterator[Consequence]:
         """What somebody must not lose, or not by mistake."""
         if owner is not None:
             if await _loses_modes(owner, comparison, resource):
                 yield Consequence.OWNER_LOSES
-            to_all = await comparison.differences((EVERYONE,), resource)
+            to_all = await comparison.differences((sharing_rules.EVERYONE,), resource)
             if self._hides_profile(owner, resource, to_all, after):
                 yield Consequence.PROFILE_HIDDEN
         if agent_ is not None and Mode.CONTROL in await comparison.lost_by(agent_, resource):
@@ -336,12 +331,12 @@ class SharingService:
 
     async def _rules_after(
         self, agent_: Identity | None, current: documents.RulesDocument, document: Document | None
-    ) -> RuleSet | None:
+    ) -> sharing_rules.RuleSet | None:
         """The rules after the edit, for the grantees that they name; ``None`` if the agent may not
         see them, and must not learn from a preview what they grant to others."""
         if document is not None:
             url = self._rules.url_of(current.resource)
-            return read_rules(document.graph, subject_url=url)
+            return sharing_rules.read_rules(document.graph, subject_url=url)
         if not current.is_own:
             return self._rule_set(current)
         try:
@@ -354,7 +349,7 @@ class SharingService:
         owner: str,
         resource: ResourcePath,
         here: tuple[Difference, ...],
-        after: RuleSet | None,
+        after: sharing_rules.RuleSet | None,
     ) -> bool:
         """Whether the resource is the owner's profile, and everyone would lose Read on it and on
         its description."""
@@ -367,7 +362,8 @@ class SharingService:
             return False
         is_profile = local_path(owner.partition("#")[0], self._rules.url_of(ROOT)) == resource
         return is_profile and any(
-            each.grantee == EVERYONE and Mode.READ in each.before - each.after for each in here
+            each.grantee == sharing_rules.EVERYONE and Mode.READ in each.before - each.after
+            for each in here
         )
 
     def _visible_groups(self, agent_: Identity | None) -> VisibleGroups:
@@ -377,8 +373,10 @@ class SharingService:
     def _edited(self, current: documents.RulesDocument, edit: documents.Edit) -> Document | None:
         return documents.edited(current, edit, url=self._rules.url_of(current.resource))
 
-    def _rule_set(self, rules: documents.RulesDocument) -> RuleSet:
-        return read_rules(rules.document.graph, subject_url=self._rules.url_of(rules.of))
+    def _rule_set(self, rules: documents.RulesDocument) -> sharing_rules.RuleSet:
+        return sharing_rules.read_rules(
+            rules.document.graph, subject_url=self._rules.url_of(rules.of)
+        )
 
     async def _owner_of(self, resource: ResourcePath) -> str | None:
         storage = storage_root(resource)
@@ -386,17 +384,21 @@ class SharingService:
         return None if owner is None else agent_name(owner)
 
 
-def _grantees(edit: documents.Edit, owner: str | None, *rule_sets: RuleSet) -> tuple[Grantee, ...]:
+def _grantees(
+    edit: documents.Edit, owner: str | None, *rule_sets: sharing_rules.RuleSet
+) -> tuple[sharing_rules.Grantee, ...]:
     """Everybody whom an edit may concern, those that it names first."""
     named = (
         grantee
         for rules in rule_sets
         for rule in rules.rules
-        for grantee in grantees_of(rule.authorization)
+        for grantee in sharing_rules.grantees_of(rule.authorization)
     )
-    owners = () if owner is None else (agent(owner),)
+    owners = () if owner is None else (sharing_rules.agent(owner),)
     changed = (change.grantee for change in edit.changes)
-    found = dict.fromkeys((*changed, EVERYONE, AUTHENTICATED, *owners, *named))
+    found = dict.fromkeys(
+        (*changed, sharing_rules.EVERYONE, sharing_rules.AUTHENTICATED, *owners, *named)
+    )
     return tuple(found)[:MAX_GRANTEES]
 
 
@@ -408,13 +410,17 @@ class _Periods:
     container above it.
     """
 
-    before: RuleSet
-    after: RuleSet
+    before: sharing_rules.RuleSet
+    after: sharing_rules.RuleSet
     was_own: bool
     is_own: bool
 
     def of(
-        self, difference: Difference, changed: Collection[Grantee], *, inside: bool = False
+        self,
+        difference: Difference,
+        changed: Collection[sharing_rules.Grantee],
+        *,
+        inside: bool = False,
     ) -> Difference:
         """The difference with the periods, for grantees that the edit names."""
         grantee = difference.grantee
@@ -428,13 +434,15 @@ class _Periods:
         )
 
 
-def _period_for(grantee: Grantee, rules: RuleSet, *, is_subject: bool) -> PeriodCondition:
+def _period_for(
+    grantee: sharing_rules.Grantee, rules: sharing_rules.RuleSet, *, is_subject: bool
+) -> PeriodCondition:
     """The period of what plain rules grant; that of all time if there are several."""
     applying = rules.about_subject() if is_subject else rules.about_contents()
     periods = {
         rule.period
         for rule in applying
-        if rule.is_plain and grantee in grantees_of(rule.authorization)
+        if rule.is_plain and grantee in sharing_rules.grantees_of(rule.authorization)
     }
     return periods.pop() if len(periods) == 1 else ALWAYS
 
@@ -448,7 +456,7 @@ def _consequences(
         yield Consequence.LOSES_OWN_RULES
     for difference in differences:
         gained = difference.after - difference.before
-        if difference.grantee == EVERYONE and gained & {Mode.WRITE, Mode.CONTROL}:
+        if difference.grantee == sharing_rules.EVERYONE and gained & {Mode.WRITE, Mode.CONTROL}:
             yield Consequence.EVERYONE_CAN_CHANGE
 
 
@@ -519,7 +527,7 @@ _NAME_BYTES: Final = 16
 class Difference:
     """What one grantee can do now, and could do after the edit, with the periods of the rules."""
 
-    grantee: Grantee
+    grantee: sharing_rules.Grantee
     before: Modes
     after: Modes
     before_period: PeriodCondition = ALWAYS
@@ -561,7 +569,7 @@ class Comparison:
         self._somebody = f"urn:podstead:somebody:{randomness.token_hex(_NAME_BYTES)}"
 
     async def differences(
-        self, grantees: Iterable[Grantee], resource: ResourcePath
+        self, grantees: Iterable[sharing_rules.Grantee], resource: ResourcePath
     ) -> tuple[Difference, ...]:
         """What the edit changes on the resource, for each grantee."""
         return tuple(
@@ -576,7 +584,7 @@ class Comparison:
         )
 
     async def differences_inside(
-        self, grantees: Iterable[Grantee], container: ResourcePath
+        self, grantees: Iterable[sharing_rules.Grantee], container: ResourcePath
     ) -> tuple[Difference, ...]:
         """The same for everything inside that has no rules of its own."""
         return await self.differences(grantees, any_member(container))
@@ -587,18 +595,23 @@ class Comparison:
         before = await _granted(self._before, agent, resource)
         return before - await _granted(self._after, agent, resource)
 
-    async def _modes(self, gate: Gate, grantee: Grantee, resource: ResourcePath) -> Modes:
+    async def _modes(
+        self, gate: Gate, grantee: sharing_rules.Grantee, resource: ResourcePath
+    ) -> Modes:
         """What the gate grants: to an agent by name, to the public, to an agent whom no rule names,
         or to the members of a group as such."""
         agent = None
-        if grantee != EVERYONE and grantee.kind is not GranteeKind.GROUP:
-            iri = self._somebody if grantee == AUTHENTICATED else grantee.iri
+        if (
+            grantee != sharing_rules.EVERYONE
+            and grantee.kind is not sharing_rules.GranteeKind.GROUP
+        ):
+            iri = self._somebody if grantee == sharing_rules.AUTHENTICATED else grantee.iri
             agent = Identity(iri, AuthenticationMethod.SESSION)
         grant, snapshot = await gate.current_grant(agent, None, resource)
-        if grantee == EVERYONE:
+        if grantee == sharing_rules.EVERYONE:
             return grant.user
         inputs = await gate.decision_inputs(agent, None, resource, snapshot)
-        if grantee.kind is GranteeKind.GROUP:
+        if grantee.kind is sharing_rules.GranteeKind.GROUP:
             return agent_modes(inputs.rules, Requester(frozenset(), frozenset({grantee.iri})))
         hidden = await self._visible.hidden(inputs.rules.groups)
         if not hidden or inputs.requester is None:

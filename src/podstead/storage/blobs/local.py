@@ -25,15 +25,7 @@ from typing import Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from podstead.core.errors import StorageError
-from podstead.storage.blobs import files
-from podstead.storage.blobs.body_store import (
-    DRAFTS,
-    UPLOADS,
-    BodyMissing,
-    FileBody,
-    OpenFile,
-    blob_path,
-)
+from podstead.storage.blobs import body_store, files
 from podstead.storage.blobs.uploads import DraftDirectory
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.files import run_storing, run_to_end, sync_content, sync_directory
@@ -133,8 +125,8 @@ class LocalBlobs:
         self._space = space
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-blobs")
         self._verification = files.Verification(self._executor)
-        self._open: WeakValueDictionary[BlobId, OpenFile] = WeakValueDictionary()
-        self.uploads = DraftDirectory(directory / UPLOADS, self._executor, space)
+        self._open: WeakValueDictionary[BlobId, body_store.OpenFile] = WeakValueDictionary()
+        self.uploads = DraftDirectory(directory / body_store.UPLOADS, self._executor, space)
 
     def close(self) -> None:
         """Release the threads, which finish what they are doing."""
@@ -144,7 +136,9 @@ class LocalBlobs:
     def draft(self, content_type: str | None = None) -> BlobDraft:  # noqa: ARG002
         """A draft of a new blob."""
         name = secrets.token_hex(_NAME_BYTES)
-        file = files.ReceivedFile(self._directory / DRAFTS / name, self._executor, self._space)
+        file = files.ReceivedFile(
+            self._directory / body_store.DRAFTS / name, self._executor, self._space
+        )
         return BlobDraft(name, file, path_of=self.path_of)
 
     def draft_of_upload(
@@ -162,14 +156,14 @@ class LocalBlobs:
             executor=self._executor,
         )
 
-    async def open(self, blob: BlobId, size_bytes: int) -> FileBody:
+    async def open(self, blob: BlobId, size_bytes: int) -> body_store.FileBody:
         """Open a blob. Raises BodyMissing, and StorageError, also if it is damaged."""
         path = self.path_of(blob)
         try:
             file = self._open.get(blob) or _open_locked(path)
             status = os.fstat(file.descriptor)
         except (FileNotFoundError, BlockingIOError) as error:
-            raise BodyMissing("A large body is missing") from error
+            raise body_store.BodyMissing("A large body is missing") from error
         except OSError as error:
             raise StorageError("A large body could not be opened") from error
         if not stat.S_ISREG(status.st_mode) or status.st_size != size_bytes:
@@ -177,7 +171,7 @@ class LocalBlobs:
         self._open[blob] = file
         await self._verification.check(blob, path, status)
         is_shown = not self._is_shared and len(self._open) <= MAX_OPEN_PATHS
-        return FileBody(file, size_bytes, self._executor, path if is_shown else None)
+        return body_store.FileBody(file, size_bytes, self._executor, path if is_shown else None)
 
     def name_copy(self, blob: BlobId) -> BlobId:
         """A new name for a copy of a blob."""
@@ -201,11 +195,11 @@ class LocalBlobs:
 
     async def remove_drafts(self, *, before_ms: int) -> None:
         """Remove drafts that have not grown since ``before_ms``. Raises StorageError."""
-        await self._run(partial(_unlink_older, self._directory / DRAFTS, before_ms))
+        await self._run(partial(_unlink_older, self._directory / body_store.DRAFTS, before_ms))
 
     def path_of(self, blob: BlobId) -> Path:
         """The path of a blob, whether it exists or not."""
-        return blob_path(self._directory, blob)
+        return body_store.blob_path(self._directory, blob)
 
     async def _run(self, removal: Callable[[], _Result]) -> _Result:
         try:
@@ -267,7 +261,7 @@ def _copy_all(paths: Iterable[tuple[Path, Path]]) -> None:
         try:
             _link_or_copy(original, copy)
         except FileNotFoundError as error:
-            raise BodyMissing("A large body is missing") from error
+            raise body_store.BodyMissing("A large body is missing") from error
         changed.update((copy.parent, copy.parent.parent, copy.parent.parent.parent))
     for directory in changed:
         sync_directory(directory)
@@ -292,10 +286,10 @@ def _copy_content(original: Path, copy: Path) -> None:
         os.close(descriptor)
 
 
-def _open_locked(path: Path) -> OpenFile:
+def _open_locked(path: Path) -> body_store.OpenFile:
     """Open a file so that nobody removes it. Raises OSError: BlockingIOError if it is just being
     removed."""
-    file = OpenFile(path)
+    file = body_store.OpenFile(path)
     fcntl.flock(file.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     return file
 

@@ -20,17 +20,10 @@ from typing import Any, ClassVar, Final, Protocol
 import msgspec
 
 from podstead.core.errors import PodsteadError
+from podstead.storage import tables as storage_tables
 from podstead.storage.files import sync_directory
 from podstead.storage.inspection import OnProgress
 from podstead.storage.schema import Row, SqlTable
-from podstead.storage.tables import (
-    BODIES,
-    COPYING_FACT,
-    ENTRIES,
-    FACTS,
-    filled_tables,
-    record_tables,
-)
 
 _BATCH_ROWS: Final = 5000
 _BATCH_BYTES: Final = 4 * 1024 * 1024
@@ -100,7 +93,7 @@ def copy_rows(
 ) -> CopyState:
     """Copy what ``begun`` says is missing, except entries that begin with one of ``without``; the
     state after that. Raises StorageError, CopyRefused, CopyFailed."""
-    tables = record_tables()
+    tables = storage_tables.record_tables()
     names = [table.name for table in tables]
     if begun.is_complete:
         return begun
@@ -129,7 +122,7 @@ def compare_rows(
     source: RowSource, target: RowSource, on_step: OnRows, *, without: tuple[str, ...] = ()
 ) -> None:
     """Read all rows of both, and compare them. Raises StorageError, CopyFailed."""
-    for table in record_tables():
+    for table in storage_tables.record_tables():
         step = f"Verifying {table.name}"
         total = source.row_count(table)
         shown = partial(_show, on_step, step, total)
@@ -168,9 +161,9 @@ def digest_of_rows(rows: Iterable[Row], on_done: Callable[[int], None]) -> RowsD
 def _checked(table: SqlTable, rows: Iterable[Row], without: tuple[str, ...] = ()) -> Iterator[Row]:
     """The rows that are copied; those of small bodies with their hash, which early versions did not
     store. Raises CopyFailed for a body that is not the one that was stored."""
-    if table is ENTRIES:
+    if table is storage_tables.ENTRIES:
         yield from (row for row in rows if not row[0].startswith(without))
-    elif table is not BODIES:
+    elif table is not storage_tables.BODIES:
         yield from rows
     else:
         for path, content, sha256 in rows:
@@ -249,19 +242,26 @@ class ResumableTarget(ABC):
 
     def _read_note(self, *, is_for_update: bool = False) -> str | None:
         locked = self.lock_rows if is_for_update else ""
-        found = self._fetch(f"SELECT value FROM facts WHERE name = %s{locked}", COPYING_FACT)  # noqa: S608
+        found = self._fetch(
+            f"SELECT value FROM facts WHERE name = %s{locked}",  # noqa: S608
+            storage_tables.COPYING_FACT,
+        )
         return found[0][0] if found else None
 
     def _write_note(self, note: str) -> None:
-        self._fetch(f"{FACTS.insert} VALUES (%s, %s) {FACTS.replace()}", COPYING_FACT, note)
+        self._fetch(
+            f"{storage_tables.FACTS.insert} VALUES (%s, %s) {storage_tables.FACTS.replace()}",
+            storage_tables.COPYING_FACT,
+            note,
+        )
 
     def _remove_note(self) -> None:
-        self._fetch("DELETE FROM facts WHERE name = %s", COPYING_FACT)
+        self._fetch("DELETE FROM facts WHERE name = %s", storage_tables.COPYING_FACT)
 
     def _has_no_rows(self) -> bool:
         return not any(
             self._fetch(f"SELECT 1 FROM {name} LIMIT 1")  # noqa: S608
-            for name in (FACTS.name, *filled_tables())
+            for name in (storage_tables.FACTS.name, *storage_tables.filled_tables())
         )
 
     @abstractmethod

@@ -16,22 +16,11 @@ import psycopg
 from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage import state as storage_state
 from podstead.storage import tables
 from podstead.storage.former_states import RENAME_ROOT, former_statements, rename_values
 from podstead.storage.records import Entry, MoveRows, TokenRecord, TokenRevocation
 from podstead.storage.schema import Row, SqlTable
-from podstead.storage.state import (
-    MAX_DELETED_ACL_BYTES,
-    MIN_DELETED_ACL_BYTES,
-    Needs,
-    ResourceRow,
-    State,
-    changed_bodies,
-    changed_rows,
-    folded,
-    row_statements,
-    storages_of,
-)
 
 Connection = psycopg.AsyncConnection[Row]
 Cursor = psycopg.AsyncCursor[Row]
@@ -83,10 +72,10 @@ _PUT_DELETED_ACL: Final = (
 _FORGET_DELETED_ACLS: Final = (
     "UPDATE deleted_acls SET content = NULL WHERE (root, write_version, path) IN"  # noqa: S608 - our numbers
     " (SELECT root, write_version, path FROM (SELECT root, write_version, path,"
-    f" sum(greatest(octet_length(content), {MIN_DELETED_ACL_BYTES}))"
+    f" sum(greatest(octet_length(content), {storage_state.MIN_DELETED_ACL_BYTES}))"
     " OVER (ORDER BY at_ms DESC, write_version, path) AS stored_bytes"
     " FROM deleted_acls WHERE content IS NOT NULL AND root = %s) each_acl"
-    f" WHERE stored_bytes > {MAX_DELETED_ACL_BYTES})"
+    f" WHERE stored_bytes > {storage_state.MAX_DELETED_ACL_BYTES})"
 )
 _SELECT_STAGED: Final = "SELECT blob FROM staged WHERE blob = ANY(%s) ORDER BY blob FOR UPDATE"
 _DELETE_STAGED: Final = "DELETE FROM staged WHERE blob = ANY(%s)"
@@ -131,7 +120,7 @@ def lock_key(name: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-def locks_of(needs: Needs) -> list[int]:
+def locks_of(needs: storage_state.Needs) -> list[int]:
     """The advisory locks of what a batch decides about, in the order in which to take them."""
     names = {tables.root_of(path) for path in needs.paths}
     names.update(f"entry {entry}" for entry in needs.entries)
@@ -140,13 +129,13 @@ def locks_of(needs: Needs) -> list[int]:
     return sorted({lock_key(name) for name in names})
 
 
-async def lock(connection: Connection, needs: Needs) -> None:
+async def lock(connection: Connection, needs: storage_state.Needs) -> None:
     """Take the locks of everything that ``needs`` names. Called in a transaction within a pipeline;
     does not wait for the database."""
     await connection.execute(_LOCKS, (locks_of(needs),))
 
 
-async def load(connection: Connection, needs: Needs) -> State:
+async def load(connection: Connection, needs: storage_state.Needs) -> storage_state.State:
     """Read everything that ``needs`` names, after it was locked. Called within a pipeline.
 
     Raises psycopg.Error.
@@ -164,7 +153,7 @@ async def load(connection: Connection, needs: Needs) -> State:
     found_staged = await _fetch(staged)
     # Every requested key is in the state, with ``None`` for absence, so that a key that was not
     # requested raises KeyError and is never mistaken for an absent one.
-    state = State(
+    state = storage_state.State(
         resources=dict.fromkeys(needs.paths),
         taken_pods={name for (name,) in found_pods},
         used_bytes={root: used for root, used, _, _ in found_storages},
@@ -175,7 +164,7 @@ async def load(connection: Connection, needs: Needs) -> State:
         sequence=0,
     )
     for values in found_resources:
-        row = ResourceRow(*values)
+        row = storage_state.ResourceRow(*values)
         state.resources[row.path] = row
     for values in found_entries:
         entry = Entry(*values)
@@ -183,7 +172,7 @@ async def load(connection: Connection, needs: Needs) -> State:
     return state
 
 
-async def flush(connection: Connection, state: State) -> Cursor | None:
+async def flush(connection: Connection, state: storage_state.State) -> Cursor | None:
     """Store everything that has changed since the state was loaded.
 
     Returns a result for :func:`base_of`, ``None`` if the batch has no changes to log. Does not wait
@@ -195,7 +184,7 @@ async def flush(connection: Connection, state: State) -> Cursor | None:
         root = tables.root_of(deleted.path)
         values = (root, *first, root, deleted.path, at_ms)
         await connection.execute(_PUT_DELETED_ACL, values)
-    for storage in storages_of(state.deleted_acls):
+    for storage in storage_state.storages_of(state.deleted_acls):
         await connection.execute(_FORGET_DELETED_ACLS, (storage,))
     for statement, row in former_statements(state.former, bodies_have_root=True):  # likewise
         await connection.execute(statement.encode(), row)
@@ -222,7 +211,7 @@ async def base_of(numbers: Cursor) -> int:
     return int(row[0])
 
 
-async def _flush_changes(connection: Connection, state: State) -> Cursor:
+async def _flush_changes(connection: Connection, state: storage_state.State) -> Cursor:
     count = len(state.changes)
     numbers = await connection.execute(_NEXT_SEQUENCE, (count, count))
     await connection.execute(_PUT_CHANGES, (count, *_columns(state.changes)))
@@ -230,16 +219,16 @@ async def _flush_changes(connection: Connection, state: State) -> Cursor:
     return numbers
 
 
-async def _flush_resources(connection: Connection, state: State) -> None:
-    stored, gone = changed_rows(state.changed_paths, state.resources)
+async def _flush_resources(connection: Connection, state: storage_state.State) -> None:
+    stored, gone = storage_state.changed_rows(state.changed_paths, state.resources)
     if gone:
         await connection.execute(_DELETE_RESOURCES, _path_keys(gone))
     if stored:
         await connection.execute(_PUT_RESOURCES, _rooted(stored))
 
 
-async def _flush_bodies(connection: Connection, state: State) -> None:
-    stored, gone, copies = changed_bodies(state)
+async def _flush_bodies(connection: Connection, state: storage_state.State) -> None:
+    stored, gone, copies = storage_state.changed_bodies(state)
     if copies:
         await connection.execute(_COPY_BODIES, _copy_columns(copies))
     if gone:
@@ -248,17 +237,17 @@ async def _flush_bodies(connection: Connection, state: State) -> None:
         await connection.execute(_PUT_BODIES, _rooted(stored))
 
 
-async def _flush_registries(connection: Connection, state: State) -> None:
+async def _flush_registries(connection: Connection, state: storage_state.State) -> None:
     if state.dropped_pods:
         await connection.execute(_DELETE_PODS, (state.dropped_pods,))
     for pod in state.pods:
-        await connection.execute(_PUT_POD, (folded(pod.name), *astuple(pod)))
+        await connection.execute(_PUT_POD, (storage_state.folded(pod.name), *astuple(pod)))
     for quota in state.quotas:
-        await connection.execute(_SET_QUOTA, (quota.quota_bytes, folded(quota.name)))
+        await connection.execute(_SET_QUOTA, (quota.quota_bytes, storage_state.folded(quota.name)))
     for token in state.tokens:
         await _flush_token(connection, token)
     if state.rows:
-        for statement, values in row_statements(state.rows):
+        for statement, values in storage_state.row_statements(state.rows):
             await connection.execute(statement.encode(), values)
         for each in state.rows:
             if isinstance(each, MoveRows):
@@ -273,8 +262,8 @@ async def _flush_token(connection: Connection, token: TokenRecord | TokenRevocat
         await connection.execute(_PUT_TOKEN, astuple(token))
 
 
-async def _flush_entries(connection: Connection, state: State) -> None:
-    stored, gone = changed_rows(state.changed_entries, state.entries)
+async def _flush_entries(connection: Connection, state: storage_state.State) -> None:
+    stored, gone = storage_state.changed_rows(state.changed_entries, state.entries)
     if gone:
         await connection.execute(_DELETE_ENTRIES, (gone,))
     if stored:

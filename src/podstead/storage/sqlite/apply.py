@@ -13,21 +13,9 @@ from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage import records, tables
+from podstead.storage import state as storage_state
 from podstead.storage.former_states import RENAME_ROOT, former_statements, rename_values
 from podstead.storage.sqlite.statements import in_sqlite, insert_rows, run_in
-from podstead.storage.state import (
-    MAX_DELETED_ACL_BYTES,
-    MIN_DELETED_ACL_BYTES,
-    DeletedAclRow,
-    Needs,
-    ResourceRow,
-    State,
-    changed_bodies,
-    changed_rows,
-    folded,
-    row_statements,
-    storages_of,
-)
 
 _SELECT_RESOURCES = f"SELECT {tables.RESOURCES.names} FROM resources WHERE path IN"  # noqa: S608
 _INSERT_RESOURCES = tables.RESOURCES.insert
@@ -50,9 +38,10 @@ _INSERT_DELETED_ACL = (
 
 _FORGET_DELETED_ACLS = (
     "UPDATE deleted_acls SET content = NULL WHERE rowid IN (SELECT rowid FROM (SELECT rowid,"  # noqa: S608 - our numbers
-    f" sum(max(length(content), {MIN_DELETED_ACL_BYTES})) OVER (ORDER BY at_ms DESC, rowid DESC)"
+    f" sum(max(length(content), {storage_state.MIN_DELETED_ACL_BYTES}))"
+    " OVER (ORDER BY at_ms DESC, rowid DESC)"
     " AS stored_bytes FROM deleted_acls WHERE content IS NOT NULL AND path >= ? AND path < ?)"
-    f" WHERE stored_bytes > {MAX_DELETED_ACL_BYTES})"
+    f" WHERE stored_bytes > {storage_state.MAX_DELETED_ACL_BYTES})"
 )
 _SELECT_STAGED = "SELECT blob FROM staged WHERE blob IN"
 _DELETE_STAGED = "DELETE FROM staged WHERE blob IN"
@@ -86,13 +75,13 @@ _INSERT_TOKENS = tables.TOKENS.insert
 _REVOKE = "UPDATE tokens SET revoked_s = ? WHERE token_id = ? AND revoked_s IS NULL"
 
 
-def load(connection: apsw.Connection, needs: Needs) -> State:
+def load(connection: apsw.Connection, needs: storage_state.Needs) -> storage_state.State:
     """Read everything that ``needs`` names. Raises apsw.Error."""
     # Every requested key is in the state, with ``None`` for absence, so that a key that was not
     # requested raises KeyError and is never mistaken for an absent one.
-    resources: dict[ResourcePath, ResourceRow | None] = dict.fromkeys(needs.paths)
+    resources: dict[ResourcePath, storage_state.ResourceRow | None] = dict.fromkeys(needs.paths)
     for values in run_in(connection, _SELECT_RESOURCES, tuple(needs.paths)):
-        row = ResourceRow(*values)
+        row = storage_state.ResourceRow(*values)
         resources[row.path] = row
     entries: dict[records.EntryId, records.Entry | None] = dict.fromkeys(needs.entries)
     for values in run_in(connection, _SELECT_ENTRIES, tuple(needs.entries)):
@@ -106,7 +95,7 @@ def load(connection: apsw.Connection, needs: Needs) -> State:
         if quota_bytes is not None:
             own_quotas[pod] = quota_bytes
     staged = run_in(connection, _SELECT_STAGED, tuple(needs.blobs))
-    return State(
+    return storage_state.State(
         resources=resources,
         taken_pods={name for (name,) in pods},
         used_bytes=used_bytes,
@@ -117,16 +106,16 @@ def load(connection: apsw.Connection, needs: Needs) -> State:
     )
 
 
-def flush(connection: apsw.Connection, state: State) -> None:
+def flush(connection: apsw.Connection, state: storage_state.State) -> None:
     """Store everything that has changed since the state was loaded. Raises apsw.Error."""
-    resources, removed = changed_rows(state.changed_paths, state.resources)
+    resources, removed = storage_state.changed_rows(state.changed_paths, state.resources)
     run_in(connection, _DELETE_RESOURCES, removed)
     insert_rows(connection, _INSERT_RESOURCES, resources, _REPLACE_RESOURCES)
     if state.deleted_acls:  # before the bodies, which the statement copies
         _store_deleted_acls(connection, state.deleted_acls)
     for text, values in former_statements(state.former, bodies_have_root=False):  # likewise
         connection.execute(in_sqlite(text), values)
-    bodies, removed, copies = changed_bodies(state)
+    bodies, removed, copies = storage_state.changed_bodies(state)
     if copies:
         bodies += _copy_bodies(connection, copies)
     run_in(connection, _DELETE_BODIES, removed)
@@ -146,29 +135,31 @@ def flush(connection: apsw.Connection, state: State) -> None:
     if state.rows:
         _flush_rows(connection, state.rows)
     if state.changed_entries:
-        entries, gone = changed_rows(state.changed_entries, state.entries)
+        entries, gone = storage_state.changed_rows(state.changed_entries, state.entries)
         run_in(connection, _DELETE_ENTRIES, gone)
         insert_rows(connection, _INSERT_ENTRIES, entries, _REPLACE_ENTRIES)
 
 
-def _flush_pods(connection: apsw.Connection, state: State) -> None:
+def _flush_pods(connection: apsw.Connection, state: storage_state.State) -> None:
     for name in state.dropped_pods:
         connection.execute(_DELETE_POD, (name,))
     for pod in state.pods:
-        insert_rows(connection, _INSERT_PODS, [(folded(pod.name), *astuple(pod))])
+        insert_rows(connection, _INSERT_PODS, [(storage_state.folded(pod.name), *astuple(pod))])
     for quota in state.quotas:
-        connection.execute(_SET_QUOTA, (quota.quota_bytes, folded(quota.name)))
+        connection.execute(_SET_QUOTA, (quota.quota_bytes, storage_state.folded(quota.name)))
 
 
-def _store_deleted_acls(connection: apsw.Connection, deleted_acls: Sequence[DeletedAclRow]) -> None:
+def _store_deleted_acls(
+    connection: apsw.Connection, deleted_acls: Sequence[storage_state.DeletedAclRow]
+) -> None:
     for deleted in deleted_acls:
         connection.execute(_INSERT_DELETED_ACL, deleted)
-    for root in storages_of(deleted_acls):
+    for root in storage_state.storages_of(deleted_acls):
         connection.execute(_FORGET_DELETED_ACLS, (root, tables.end_of(root)))
 
 
 def _flush_rows(connection: apsw.Connection, rows: Sequence[records.RowRecord]) -> None:
-    for statement, values in row_statements(rows):
+    for statement, values in storage_state.row_statements(rows):
         connection.execute(in_sqlite(statement), values)
     for each in rows:
         if isinstance(each, records.MoveRows):

@@ -10,14 +10,8 @@ import apsw
 
 from podstead.core.errors import StorageError
 from podstead.storage.migrations import Migration, Migrations, read_migrations
+from podstead.storage.sqlite import connection as sqlite_connection
 from podstead.storage.sqlite.compacting import enable_shrinking
-from podstead.storage.sqlite.connection import (
-    WRITE_BUSY_S,
-    BusyHandler,
-    explained,
-    open_reader,
-    open_writer,
-)
 from podstead.storage.sqlite.statements import run_steps
 
 MIGRATION_WAIT_S = 60.0
@@ -56,7 +50,7 @@ def check_not_newer(database: Path) -> None:
     """Raise SchemaTooNew if a newer version has written the database, which may be in use. Raises
     StorageError."""
     try:
-        connection = open_reader(database)
+        connection = sqlite_connection.open_reader(database)
         try:
             run_steps(connection, migrations().check_not_newer)
         finally:
@@ -66,11 +60,15 @@ def check_not_newer(database: Path) -> None:
 
 
 def _failure(database: Path, error: apsw.Error) -> str:
-    return explained(database, error, otherwise=f"{database} could not be brought up to date")
+    return sqlite_connection.explained(
+        database, error, otherwise=f"{database} could not be brought up to date"
+    )
 
 
 def _migrate_once(database: Path, missing: Migrations) -> None:
-    connection = open_writer(database, BusyHandler(MIGRATION_WAIT_S), create=True)
+    connection = sqlite_connection.open_writer(
+        database, sqlite_connection.BusyHandler(MIGRATION_WAIT_S), create=True
+    )
     try:
         enable_shrinking(connection)
         connection.execute("PRAGMA journal_mode = WAL")
@@ -89,12 +87,16 @@ class SqliteFacts:
 
     def read_fact(self, name: str) -> str | None:
         """The value of a fact, if there is one. Raises StorageError."""
-        return self._run(open_reader, "SELECT value FROM facts WHERE name = ?", (name,))
+        return self._run(
+            sqlite_connection.open_reader, "SELECT value FROM facts WHERE name = ?", (name,)
+        )
 
     def write_fact(self, name: str, value: str) -> None:
         """Set a fact durably. Raises StorageError."""
         self._run(
-            lambda database: open_writer(database, BusyHandler(WRITE_BUSY_S)),
+            lambda database: sqlite_connection.open_writer(
+                database, sqlite_connection.BusyHandler(sqlite_connection.WRITE_BUSY_S)
+            ),
             "INSERT INTO facts (name, value) VALUES (?, ?)"
             " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             (name, value),
@@ -114,7 +116,9 @@ class SqliteFacts:
                 connection.close()
         except apsw.Error as error:
             otherwise = f"The facts of the server in {self._database} could not be read or written"
-            raise StorageError(explained(self._database, error, otherwise=otherwise)) from error
+            raise StorageError(
+                sqlite_connection.explained(self._database, error, otherwise=otherwise)
+            ) from error
         return value
 
 
@@ -122,7 +126,7 @@ def faults_at_a_glance(database: Path) -> Sequence[str]:
     """What is wrong with the pages that were read; empty if they are whole, or cannot be read for
     another reason."""
     try:
-        connection = open_reader(database)
+        connection = sqlite_connection.open_reader(database)
     except apsw.Error as error:
         return _damage(error)
     try:

@@ -22,13 +22,7 @@ from podstead.storage import inspection
 from podstead.storage.copying.rows import ResumableTarget
 from podstead.storage.files import sync_directory
 from podstead.storage.schema import Row, SqlTable
-from podstead.storage.sqlite.connection import (
-    WRITE_BUSY_S,
-    BusyHandler,
-    explained,
-    open_reader,
-    open_writer,
-)
+from podstead.storage.sqlite import connection as sqlite_connection
 from podstead.storage.sqlite.database import migrations
 from podstead.storage.sqlite.statements import run_steps
 from podstead.storage.steps import Begin, Result
@@ -61,7 +55,9 @@ class SqliteTarget(ResumableTarget):
         """Raises StorageError."""
         self._database = database
         with self._trouble():
-            self._connection = open_writer(database, BusyHandler(WRITE_BUSY_S))
+            self._connection = sqlite_connection.open_writer(
+                database, sqlite_connection.BusyHandler(sqlite_connection.WRITE_BUSY_S)
+            )
 
     def close(self) -> None:
         self._connection.close(force=True)
@@ -105,7 +101,9 @@ def _writing(database: Path) -> Iterator[None]:
 def writers_locked_out(database: Path) -> Iterator[None]:
     """Let nobody write to the database. Raises StorageError."""
     with _writing(database):
-        connection = open_writer(database, BusyHandler(WRITE_BUSY_S))
+        connection = sqlite_connection.open_writer(
+            database, sqlite_connection.BusyHandler(sqlite_connection.WRITE_BUSY_S)
+        )
         try:
             connection.execute("BEGIN IMMEDIATE")
         except BaseException:
@@ -120,7 +118,9 @@ def writers_locked_out(database: Path) -> Iterator[None]:
 def as_one_file(database: Path) -> None:
     """Let a database be readable without the files of a log beside it. Raises StorageError."""
     with _writing(database):
-        connection = open_writer(database, BusyHandler(WRITE_BUSY_S))
+        connection = sqlite_connection.open_writer(
+            database, sqlite_connection.BusyHandler(sqlite_connection.WRITE_BUSY_S)
+        )
         try:
             connection.execute("PRAGMA journal_mode = DELETE").fetchall()
         finally:
@@ -178,9 +178,11 @@ class SqliteInspection(inspection.StatementInspection):
     def __init__(self, database: Path, *, is_copy: bool = False) -> None:
         """Raises StorageError."""
         with _trouble(database):
-            self._connection = _open_copy(database) if is_copy else open_reader(database)
+            self._connection = (
+                _open_copy(database) if is_copy else sqlite_connection.open_reader(database)
+            )
             try:
-                self._connection.set_busy_handler(BusyHandler(_WAIT_S))
+                self._connection.set_busy_handler(sqlite_connection.BusyHandler(_WAIT_S))
                 # Before the transaction begins, which is with its first read.
                 self.moment_ms = time.time_ns() // 1_000_000
                 self._connection.execute("BEGIN")
@@ -253,4 +255,4 @@ def _trouble(database: Path) -> Iterator[None]:
 
 def _error(database: Path, error: Exception) -> StorageError:
     otherwise = f"{database} could not be read or copied"
-    return StorageError(explained(database, error, otherwise=otherwise))
+    return StorageError(sqlite_connection.explained(database, error, otherwise=otherwise))

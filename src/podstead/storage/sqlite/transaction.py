@@ -17,15 +17,9 @@ from podstead.core.errors import DiskFull, StorageError
 from podstead.storage.decision import InvalidWrite, decide
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.records import Write
+from podstead.storage.sqlite import row_changes as sqlite_row_changes
 from podstead.storage.sqlite.apply import flush, load
 from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_writer
-from podstead.storage.sqlite.row_changes import (
-    ChangeQueue,
-    RowChanges,
-    SharedChanges,
-    read_row_count,
-    row_changes,
-)
 from podstead.storage.state import Needs
 
 Statements = Callable[[apsw.Connection], object]
@@ -44,10 +38,10 @@ class WriteConnection:
     def __init__(
         self,
         database: Path,
-        change_queue: ChangeQueue,
+        change_queue: sqlite_row_changes.ChangeQueue,
         space: DiskSpace,
         *,
-        shared: SharedChanges | None = None,
+        shared: sqlite_row_changes.SharedChanges | None = None,
         vfs: str | None = None,
     ) -> None:
         """Open the database; committed batches are appended to ``change_queue``, and put into
@@ -60,7 +54,7 @@ class WriteConnection:
         self._change_queue = change_queue
         self._shared = shared
         # The changes of the open transaction, which readers get only after its commit.
-        self._applied: RowChanges | None = None
+        self._applied: sqlite_row_changes.RowChanges | None = None
         self._vfs = vfs
         self._busy_handler = BusyHandler(0.0)
         self._connection = self._open()
@@ -205,7 +199,7 @@ def failures(jobs: Sequence[Job], cause: Exception | None) -> list[JobResult]:
 
 def _apply(
     connection: apsw.Connection, jobs: Sequence[Job]
-) -> tuple[list[JobResult], RowChanges | None]:
+) -> tuple[list[JobResult], sqlite_row_changes.RowChanges | None]:
     """Run the writes, store what they change, and then run the statements.
 
     Statements must see the effects of the writes in their batch: discarding a blob, for example,
@@ -223,12 +217,12 @@ def _apply(
 
 def _apply_writes(
     connection: apsw.Connection, writes: Sequence[Write]
-) -> tuple[list[JobResult], RowChanges]:
+) -> tuple[list[JobResult], sqlite_row_changes.RowChanges]:
     # One load and one flush for the entire batch, because statements are the main cost.
     needs = Needs()
     for write in writes:
         needs.add(write)
-    before = read_row_count(connection)
+    before = sqlite_row_changes.read_row_count(connection)
     state = load(connection, needs)
     outcomes: list[JobResult] = []
     for write in writes:
@@ -237,4 +231,6 @@ def _apply_writes(
         except InvalidWrite as error:  # the state is unchanged, so the other writes continue
             outcomes.append(failure(error))
     flush(connection, state)
-    return outcomes, row_changes(state, before=before, after=read_row_count(connection))
+    return outcomes, sqlite_row_changes.row_changes(
+        state, before=before, after=sqlite_row_changes.read_row_count(connection)
+    )

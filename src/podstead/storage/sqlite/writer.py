@@ -30,14 +30,8 @@ from podstead.core.errors import StorageError
 from podstead.core.histogram import Histogram
 from podstead.storage.protocol import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.storage.records import CommitOutcome, Committed, Write
+from podstead.storage.sqlite import transaction
 from podstead.storage.sqlite.fair_lock import FairLock
-from podstead.storage.sqlite.transaction import (
-    Job,
-    JobResult,
-    WriteConnection,
-    failures,
-    is_job_error,
-)
 from podstead.storage.waiting_jobs import WaitingJobs, storage_of_write
 
 MIN_WAIT_S: Final = 0.001
@@ -140,8 +134,8 @@ MAX_LOCK_WAIT_S = 5.0
 """How long a batch waits for the lock. After that, the process before it is taken for stopped, and
 the batch competes with all others for SQLite's lock, for which it waits as well."""
 
-_Waiting = tuple[Job, "asyncio.Future[JobResult]"]
-_Completion = Callable[[Sequence[Job]], list[JobResult]]
+_Waiting = tuple[transaction.Job, "asyncio.Future[transaction.JobResult]"]
+_Completion = Callable[[Sequence[transaction.Job]], list[transaction.JobResult]]
 
 
 class Writer:
@@ -149,7 +143,7 @@ class Writer:
 
     def __init__(
         self,
-        connection: WriteConnection,
+        connection: transaction.WriteConnection,
         lock: FairLock,
         *,
         max_waiting: int,
@@ -180,7 +174,7 @@ class Writer:
         """The sizes of the batches so far."""
         self.commits_s = Histogram(COMMIT_BOUNDS_S)
         """How long the batches waited for the disk."""
-        self._calls: SimpleQueue[tuple[list[Job], _Completion] | None] = SimpleQueue()
+        self._calls: SimpleQueue[tuple[list[transaction.Job], _Completion] | None] = SimpleQueue()
         self._thread = Thread(target=self._serve, name="podstead-commit", daemon=True)
         self._thread.start()
 
@@ -194,11 +188,11 @@ class Writer:
         result: T = await self._submit(statements)
         return result
 
-    def _submit(self, job: Job, storage: str = "") -> asyncio.Future[Any]:
+    def _submit(self, job: transaction.Job, storage: str = "") -> asyncio.Future[Any]:
         """A future for the result of the job, whose kind depends on the job."""
         if self._closed:
             raise StorageError("The store is closed")
-        future: asyncio.Future[JobResult] = self._loop.create_future()
+        future: asyncio.Future[transaction.JobResult] = self._loop.create_future()
         self._waiting.add((job, future), storage)
         if self._idle.is_set():
             # Not at once: other tasks in this iteration of the loop may add jobs.
@@ -256,7 +250,7 @@ class Writer:
             completion = self._apply(jobs)
         except Exception as error:  # noqa: BLE001 - no caller may wait forever
             self._lock.release()
-            self._end_batch(failures(jobs, error), 0.0)
+            self._end_batch(transaction.failures(jobs, error), 0.0)
         else:
             self._calls.put((jobs, completion))
 
@@ -271,7 +265,7 @@ class Writer:
             self._loop.time(), len(self._waiting), others_write=self._lock.others_write
         )
 
-    def _apply(self, jobs: list[Job]) -> _Completion:
+    def _apply(self, jobs: list[transaction.Job]) -> _Completion:
         """Apply the batch if that does not block, and return what the thread must do."""
         connection = self._connection
         # Statements such as those of a sweep may take long; the time for a small write is bounded.
@@ -283,12 +277,12 @@ class Writer:
         try:
             results = connection.apply(jobs)
         except apsw.Error as error:
-            if is_job_error(error):
+            if transaction.is_job_error(error):
                 return connection.run_each
             return partial(connection.retry_on_full_disk, error=error)
         return partial(_commit_batch, connection, results)
 
-    def _end_batch(self, results: Sequence[JobResult], commit_s: float) -> None:
+    def _end_batch(self, results: Sequence[transaction.JobResult], commit_s: float) -> None:
         self._delay.batch_ended(
             self._loop.time(), writes=len(results), waiting=len(self._waiting), commit_s=commit_s
         )
@@ -318,7 +312,7 @@ class Writer:
             try:
                 results = completion(jobs)
             except Exception as error:  # noqa: BLE001 - no caller may wait forever
-                results = failures(jobs, error)
+                results = transaction.failures(jobs, error)
             # Here and not on the loop, which may be busy: others wait for it.
             self._lock.release()
             commit_s = time.perf_counter() - began_s
@@ -334,8 +328,10 @@ class Writer:
 
 
 def _commit_batch(
-    connection: WriteConnection, results: list[JobResult], jobs: Sequence[Job]
-) -> list[JobResult]:
+    connection: transaction.WriteConnection,
+    results: list[transaction.JobResult],
+    jobs: Sequence[transaction.Job],
+) -> list[transaction.JobResult]:
     try:
         connection.commit()
     except apsw.Error as error:

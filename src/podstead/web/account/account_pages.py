@@ -30,12 +30,7 @@ from podstead.idp.sessions import OpenSession, PodExports, Sessions
 from podstead.idp.sign_in import SignInFailed
 from podstead.idp.token_issuing import IssuerRestoration, ProfileIssuer
 from podstead.resources.exporting.archive import PodDownloads
-from podstead.web.account.collections import (
-    SESSIONS_PATH,
-    Collection,
-    RemainingCredential,
-    format_day,
-)
+from podstead.web.account import collections as account_collections
 from podstead.web.account.first_steps import FirstSteps
 from podstead.web.account.security_page import SecuritySection, SecurityView, view_of
 from podstead.web.browsers import FORGET_STORAGE, browser_name, json_response, see_other
@@ -80,7 +75,7 @@ class AccountPages:
     """Shows the account and changes it."""
 
     site: Site
-    collections: Sequence[Collection[Any]]
+    collections: Sequence[account_collections.Collection[Any]]
     sections: Sequence[SecuritySection]
     accounts: Accounts
     sessions: Sessions
@@ -190,7 +185,7 @@ class AccountPages:
         )
         return self._signed_out(page)
 
-    @route(SESSIONS_PATH, "POST", "DELETE", is_page=False)
+    @route(account_collections.SESSIONS_PATH, "POST", "DELETE", is_page=False)
     async def sign_out_everywhere(self, page: PageRequest) -> Response:
         """End every session, including this one. Raises NotAuthenticated, WrongFormToken."""
         await page.submission()
@@ -283,7 +278,7 @@ class AccountPages:
         account = owner.account
         shown = {each.shown_as: await each.shown(owner) for each in self.collections}
         sessions = await self.sessions.of_account(account)
-        remaining: list[RemainingCredential] = []
+        remaining: list[account_collections.RemainingCredential] = []
         if changed == "password-changed":
             remaining += [
                 found for each in self.collections for found in await each.remaining(owner)
@@ -308,7 +303,7 @@ class AccountPages:
                 for each in await self.events(account.account_id)
             ],
             "machine_time": machine_time,
-            "format_day": format_day,
+            "format_day": account_collections.format_day,
         }
 
     async def _issuer_is_named(self, owner: OpenSession) -> bool | None:

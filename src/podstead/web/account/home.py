@@ -11,15 +11,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlencode
 
+from podstead.core import identifiers
 from podstead.core.date_times import DAY_MS
 from podstead.core.errors import AccessDenied, BadRequest, NotFound
-from podstead.core.identifiers import (
-    ResourcePath,
-    encode_segment,
-    is_container,
-    parent_container,
-    parse_path,
-)
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
@@ -76,7 +70,7 @@ class StorageNotes:
 
     usage: PodUsage
 
-    async def of(self, page: PageRequest, target: ResourcePath) -> StorageNote | None:
+    async def of(self, page: PageRequest, target: identifiers.ResourcePath) -> StorageNote | None:
         """The note about the person's pod that contains the target; ``None`` if the pod has no
         quota, or is not the person's. Raises ServerTrouble."""
         person = page.person
@@ -148,7 +142,7 @@ class StoragePage:
             largest=[
                 {
                     "name": shown_name(each.path),
-                    "folder": unquote(parent_container(each.path) or ""),
+                    "folder": unquote(identifiers.parent_container(each.path) or ""),
                     "address": files_url(each.path),
                     "media_type": essence(each.content_type),
                     "size_bytes": each.size_bytes,
@@ -158,7 +152,7 @@ class StoragePage:
         )
 
 
-def _folders(root: ResourcePath, usage: StorageUsage) -> list[Bar]:
+def _folders(root: identifiers.ResourcePath, usage: StorageUsage) -> list[Bar]:
     """The folders by size, and what is charged besides resources."""
     breakdown = usage.breakdown
     bars = _by_size(_folder_bar(root, path, share) for path, share in breakdown.folders.items())
@@ -177,7 +171,9 @@ def _folders(root: ResourcePath, usage: StorageUsage) -> list[Bar]:
     return shown
 
 
-def _folder_bar(root: ResourcePath, path: ResourcePath, share: UsedSpace) -> Bar:
+def _folder_bar(
+    root: identifiers.ResourcePath, path: identifiers.ResourcePath, share: UsedSpace
+) -> Bar:
     name = _("In no folder") if path == root else shown_name(path)
     return Bar(name, share.size_bytes, share.resources, files_url(path))
 
@@ -190,8 +186,8 @@ def _by_size(bars: Iterable[Bar]) -> list[Bar]:
 class ChosenPod:
     """The chosen pod, and all of them to choose from."""
 
-    root: ResourcePath
-    pods: Sequence[ResourcePath]
+    root: identifiers.ResourcePath
+    pods: Sequence[identifiers.ResourcePath]
 
     @property
     def name(self) -> str:
@@ -322,12 +318,12 @@ class ActivityPage:
 def shown_change(
     change: PastChange,
     person: Person,
-    root: ResourcePath,
+    root: identifiers.ResourcePath,
     base_url: str,
     names: Mapping[str, str],
 ) -> ShownChange:
     """A change as the pages show it to the owner of the pod."""
-    above = parent_container(change.path) or root
+    above = identifiers.parent_container(change.path) or root
     return ShownChange(
         name=shown_name(change.path) or change.path,
         folder=unquote(above[len(root) :]).strip("/"),
@@ -341,13 +337,17 @@ def shown_change(
     )
 
 
-def _former_name(origin: ResourcePath, folder: ResourcePath, root: ResourcePath) -> str:
-    if parent_container(origin) == folder:
+def _former_name(
+    origin: identifiers.ResourcePath,
+    folder: identifiers.ResourcePath,
+    root: identifiers.ResourcePath,
+) -> str:
+    if identifiers.parent_container(origin) == folder:
         return shown_name(origin)
     return unquote(origin.removeprefix(root)).strip("/")
 
 
-def read_filter(typed: Typed, *, root: ResourcePath) -> ChangeFilter:
+def read_filter(typed: Typed, *, root: identifiers.ResourcePath) -> ChangeFilter:
     """The filters that were typed, for a pod. Raises BadRequest."""
     try:
         kind = ChangeKind(typed.kind) if typed.kind else None
@@ -363,11 +363,11 @@ def read_filter(typed: Typed, *, root: ResourcePath) -> ChangeFilter:
     )
 
 
-def _folder(typed: str, root: ResourcePath) -> ResourcePath:
+def _folder(typed: str, root: identifiers.ResourcePath) -> identifiers.ResourcePath:
     """The folder of a pod with this name as people read it, such as “photos/2026”."""
     names = [each for each in typed.split("/") if each]
-    segments = [encode_segment(unquote(each).encode()) for each in names]
-    return parse_path(f"{root}{'/'.join(segments)}{'/' if segments else ''}".encode())
+    segments = [identifiers.encode_segment(unquote(each).encode()) for each in names]
+    return identifiers.parse_path(f"{root}{'/'.join(segments)}{'/' if segments else ''}".encode())
 
 
 def _day_ms(typed: str) -> int | None:
@@ -404,7 +404,7 @@ class ShownRequests(Protocol):
 
     async def __call__(
         self, person: Person, *, limit: int
-    ) -> tuple[Sequence[object], frozenset[ResourcePath]]:
+    ) -> tuple[Sequence[object], frozenset[identifiers.ResourcePath]]:
         """The newest as the list of requests shows them, and the notifications of all. Raises
         ServerTrouble."""
 
@@ -487,7 +487,9 @@ class HomePage:
             issuer_of_person=self.issuer if person.account_id else None,
         )
 
-    async def _own_folders(self, page: PageRequest, root: ResourcePath) -> Sequence[Member]:
+    async def _own_folders(
+        self, page: PageRequest, root: identifiers.ResourcePath
+    ) -> Sequence[Member]:
         """The folders of a pod that are the person's own, none if the rules keep them from the
         person. Raises StorageError."""
         try:
@@ -502,7 +504,7 @@ def _is_own_folder(member: Member) -> bool:
 
 
 async def recent_files(
-    activity: PodActivity, identity: Identity | None, pod: ResourcePath
+    activity: PodActivity, identity: Identity | None, pod: identifiers.ResourcePath
 ) -> Sequence[PastChange]:
     """The newest change of the content of each document of a pod that is there and not for
     applications, among the newest changes. Raises AccessDenied, StorageError."""
@@ -511,9 +513,11 @@ async def recent_files(
 
 
 def _newest_of_files(changes: Iterable[PastChange]) -> list[PastChange]:
-    newest: dict[ResourcePath, PastChange] = {}
+    newest: dict[identifiers.ResourcePath, PastChange] = {}
     for each in changes:
-        is_file = each.exists and not is_container(each.path) and not is_for_apps(each.path)
+        is_file = (
+            each.exists and not identifiers.is_container(each.path) and not is_for_apps(each.path)
+        )
         if is_file and each.kind in _OF_CONTENT:
             newest.setdefault(each.path, each)
     return list(newest.values())

@@ -14,12 +14,7 @@ from podstead.idp.administration import audit_log
 from podstead.idp.administration.service import InvitationActions
 from podstead.idp.audit import AuditEvent, EventKind
 from podstead.notifications.channels import DeliveryFailures
-from podstead.storage.invitations import (
-    MAX_DAYS,
-    MAX_NOTE_CHARACTERS,
-    MAX_USES,
-    invitation_url,
-)
+from podstead.storage import invitations as storage_invitations
 from podstead.web.codes import WebCodes
 from podstead.web.console import accounts
 from podstead.web.console.accounts import INVITATIONS, LOG, account_url, for_operators
@@ -309,13 +304,13 @@ class InvitationsPage:
             "console/invitations.html",
             registration=self.site.registration.mode,
             invitations=await self.invitations.list(),
-            max_uses=MAX_USES,
-            max_days=MAX_DAYS,
+            max_uses=storage_invitations.MAX_USES,
+            max_days=storage_invitations.MAX_DAYS,
             default_uses=DEFAULT_USES,
             default_days=DEFAULT_DAYS,
             url=INVITATIONS,
             settings_url=accounts.SETTINGS,
-            max_note=MAX_NOTE_CHARACTERS,
+            max_note=storage_invitations.MAX_NOTE_CHARACTERS,
             sends_mail=self.sends_mail(),
             sign_in_url=None
             if page.signed_in().signed_in_recently
@@ -349,7 +344,7 @@ class InvitationsPage:
             page,
             "console/invitation_created.html",
             code=made.code,
-            link=invitation_url(self.site.base_url, made.code),
+            link=storage_invitations.invitation_url(self.site.base_url, made.code),
             uses=uses,
             expires_ms=made.expires_ms,
             url=INVITATIONS,

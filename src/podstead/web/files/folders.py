@@ -22,17 +22,8 @@ from podstead.wac.modes import Mode
 from podstead.web.account.home import StorageNotes
 from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
+from podstead.web.files import members as files_members
 from podstead.web.files.documents import ContentPreviews, DocumentPage
-from podstead.web.files.members import (
-    ICONS,
-    Member,
-    MemberLists,
-    Members,
-    Order,
-    RowWriter,
-    Sorting,
-    shown_agent,
-)
 from podstead.web.files.starred import StarredResources
 from podstead.web.pages import addresses
 from podstead.web.pages.formats import month_text
@@ -104,7 +95,7 @@ class Column:
 class Shown:
     """What of the container is shown, as the query says."""
 
-    sorting: Sorting
+    sorting: files_members.Sorting
     filter: str
     view: str
     """``grid``, ``photos``, or nothing for the list."""
@@ -117,7 +108,7 @@ class Shown:
         """Raises BadRequest."""
         start = page.query_text("from")
         return cls(
-            Sorting.of(page.query_text("sort")),
+            files_members.Sorting.of(page.query_text("sort")),
             page.query_text("filter")[:_MAX_FILTER_CHARACTERS].strip(),
             view if (view := page.query_text("view")) in _VIEWS else "",
             int(start) if start.isdecimal() and len(start) < 7 else 0,
@@ -132,7 +123,7 @@ class Shown:
     def query(
         self,
         *,
-        sorting: Sorting | None = None,
+        sorting: files_members.Sorting | None = None,
         view: str | None = None,
         apps: bool | None = None,
         start: int = 0,
@@ -142,7 +133,7 @@ class Shown:
         view = self.view if view is None else view
         apps = self.apps if apps is None else apps
         fields = {
-            "sort": "" if sorting == Sorting() else sorting.text,
+            "sort": "" if sorting == files_members.Sorting() else sorting.text,
             "filter": self.filter,
             "view": view,
             "apps": "yes" if apps else "",
@@ -157,7 +148,7 @@ class ContainerPage:
     """Lists the members of a container."""
 
     site: Site
-    lists: MemberLists
+    lists: files_members.MemberLists
     reach: MemberAudiences
     authors: ChangeAuthors
     storage_notes: StorageNotes
@@ -181,7 +172,7 @@ class ContainerPage:
             if members.is_complete
             else members.all
         )
-        used_by_apps: Sequence[Member] = ()
+        used_by_apps: Sequence[files_members.Member] = ()
         first_folders: Sequence[str] = ()
         may = _may(request, members)
         if members.container.kind is ResourceKind.STORAGE and not shown.filter:
@@ -215,7 +206,7 @@ class ContainerPage:
                 else None,
             ),
             shows_closed_names=listed and set(reaches.values()) != {Audience.EVERYONE},
-            icons=ICONS,
+            icons=files_members.ICONS,
             shown=shown,
             more=more,
             first_folders=first_folders,
@@ -235,8 +226,8 @@ class ContainerPage:
         return response
 
     async def _photos(
-        self, members: Sequence[Member]
-    ) -> tuple[Sequence[Member], Mapping[ResourcePath, int]]:
+        self, members: Sequence[files_members.Member]
+    ) -> tuple[Sequence[files_members.Member], Mapping[ResourcePath, int]]:
         """The pictures among the members, the newest first, and when each was taken in Unix
         milliseconds: as far as that is not known, when it was changed."""
         photos = [each for each in members if self.previews.picture(each.metadata) is not None]
@@ -247,7 +238,7 @@ class ContainerPage:
     async def _rows(
         self,
         page: PageRequest,
-        members: Sequence[Member],
+        members: Sequence[files_members.Member],
         reaches: Mapping[ResourcePath, Audience | None],
         *,
         grid: bool,
@@ -266,7 +257,7 @@ class ContainerPage:
                 await self.authors.of(stored), reaches, page.person, self.site.base_url
             )
         )
-        writer = RowWriter(
+        writer = files_members.RowWriter(
             grid=grid,
             owns=owns,
             reaches=reaches,
@@ -282,7 +273,7 @@ _OF_NEW_POD: Final = frozenset({"private", "public"})
 _FIRST_FOLDERS: Final = (N_("Documents"), N_("Photos"))
 
 
-def _first_folders(members: Sequence[Member]) -> Sequence[str]:
+def _first_folders(members: Sequence[files_members.Member]) -> Sequence[str]:
     """The names of the folders that a person can make with one click in a pod with no others."""
     offered = [_(each) for each in _FIRST_FOLDERS]
     present = {each.name for each in members}
@@ -318,7 +309,7 @@ def _shown_authors(
     """Who changed each member last, told to the person who did and to those who know its rules."""
     own = None if person is None else person.web_id
     return {
-        path: shown_agent(author, own=own, base_url=base_url)
+        path: files_members.shown_agent(author, own=own, base_url=base_url)
         for path, author in authors.items()
         if author == own or reaches[path] not in {None, Audience.EVERYONE}
     }
@@ -333,11 +324,11 @@ def _columns(shown: Shown) -> dict[str, Column]:
             shown.query(sorting=current.by(order)),
             states[current.descending] if order is current.order else "none",
         )
-        for order in Order
+        for order in files_members.Order
     }
 
 
-def _may(request: ResourceRequest, members: Members) -> dict[str, Any]:
+def _may(request: ResourceRequest, members: files_members.Members) -> dict[str, Any]:
     grant = request.grant
     return {
         "may_append": grant is not None and grant.allows(Mode.APPEND),

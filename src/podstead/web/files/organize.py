@@ -12,18 +12,8 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from podstead.core import errors
+from podstead.core import errors, identifiers
 from podstead.core.header_fields import MAX_NAME_BYTES
-from podstead.core.identifiers import (
-    ROOT,
-    ResourcePath,
-    encode_segment,
-    is_container,
-    parent_container,
-    parse_path,
-    segment_name,
-    storage_root,
-)
 from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks, LinkingDocument
 from podstead.resources.service import ResourceService
@@ -58,7 +48,7 @@ class NothingSelected(errors.BadRequest):
 class Item:
     """A resource that something is done with."""
 
-    path: ResourcePath
+    path: identifiers.ResourcePath
     name: str
     is_container: bool
 
@@ -71,15 +61,19 @@ class Selection:
     selection is ``place`` itself.
     """
 
-    place: ResourcePath
+    place: identifiers.ResourcePath
     items: tuple[Item, ...]
     names: tuple[str, ...]
     fields: Fields
 
     @property
-    def folder(self) -> ResourcePath:
+    def folder(self) -> identifiers.ResourcePath:
         """The container that the selected resources are in."""
-        return self.place if self.names else parent_container(self.place) or ROOT
+        return (
+            self.place
+            if self.names
+            else identifiers.parent_container(self.place) or identifiers.ROOT
+        )
 
     @property
     def only(self) -> Item:
@@ -112,10 +106,10 @@ async def read_selection(page: PageRequest) -> Selection:
     names = tuple(dict.fromkeys(fields.get("name", ())))
     if "selection" in fields and not names:
         raise NothingSelected(WebCodes.NOTHING_SELECTED)
-    if names and not is_container(place):
+    if names and not identifiers.is_container(place):
         raise errors.BadRequest(WebCodes.SELECTION_NEEDS_FOLDER)
     paths = [_member(place, name) for name in names] or [place]
-    items = tuple(Item(path, shown_name(path), is_container(path)) for path in paths)
+    items = tuple(Item(path, shown_name(path), identifiers.is_container(path)) for path in paths)
     return Selection(place, items, names, fields)
 
 
@@ -135,17 +129,19 @@ async def _read_fields(page: PageRequest) -> Fields:
     }
 
 
-def _member(place: ResourcePath, name: str) -> ResourcePath:
+def _member(place: identifiers.ResourcePath, name: str) -> identifiers.ResourcePath:
     try:
-        path = parse_path((place + name).encode("ascii"))
+        path = identifiers.parse_path((place + name).encode("ascii"))
     except UnicodeEncodeError as error:
         raise errors.BadRequest("The name of a selected member must be percent-encoded") from error
-    if path == place or parent_container(path) != place:
+    if path == place or identifiers.parent_container(path) != place:
         raise errors.BadRequest(WebCodes.SELECTION_ELSEWHERE)
     return path
 
 
-def member_path(folder: ResourcePath, name: str, *, container: bool) -> ResourcePath:
+def member_path(
+    folder: identifiers.ResourcePath, name: str, *, container: bool
+) -> identifiers.ResourcePath:
     """The path of a member that a person has named. Raises BadRequest for a name that cannot be
     one."""
     encoded = name.strip().encode("utf-8", "replace")
@@ -155,8 +151,8 @@ def member_path(folder: ResourcePath, name: str, *, container: bool) -> Resource
         raise errors.BadRequest(_("A name cannot contain a slash or a line break."))
     if len(encoded) > MAX_NAME_BYTES:
         raise errors.BadRequest(_("This name is too long."))
-    segment = encode_segment(encoded) + ("/" if container else "")
-    return parse_path((folder + segment).encode("ascii"))
+    segment = identifiers.encode_segment(encoded) + ("/" if container else "")
+    return identifiers.parse_path((folder + segment).encode("ascii"))
 
 
 def problem_text(error: errors.RequestRefused) -> str:
@@ -209,12 +205,12 @@ class Organizer:
         Only owners continue a search: it continues after a document that others might not even
         know of.
         """
-        found: dict[ResourcePath, LinkingDocument] = {}
+        found: dict[identifiers.ResourcePath, LinkingDocument] = {}
         after = None
         pods = page.person.pods if page.person else ()
         may_continue = len(selection.items) == 1 and selection.place.startswith(tuple(pods))
         if may_continue and (text := selection.text("links_after")):
-            after = parse_path(text.encode("ascii", "replace"))
+            after = identifiers.parse_path(text.encode("ascii", "replace"))
         complete = len(selection.items) <= _MAX_ITEMS_WITH_LINKS
         taken = {item.path for item in selection.items}
         for item in selection.items[:_MAX_ITEMS_WITH_LINKS]:
@@ -238,9 +234,9 @@ class Organizer:
         return SelectionTotals(files, folders, size_bytes, complete)
 
 
-def name_of(path: ResourcePath) -> str:
+def name_of(path: identifiers.ResourcePath) -> str:
     """The field ``name`` that selects a member."""
-    return segment_name(path)
+    return identifiers.segment_name(path)
 
 
 add_notices(Tone.DONE, renamed=N_("It is now called %(subject)s."))
@@ -265,11 +261,11 @@ class RenamePage:
         """Raises NotAuthenticated, BadRequest."""
         selection = await read_persons_selection(page)
         source, name = selection.only.path, selection.text("new_name").strip()
-        folder = parent_container(source)
+        folder = identifiers.parent_container(source)
         try:
-            if folder is None or storage_root(source) == source:
+            if folder is None or identifiers.storage_root(source) == source:
                 raise errors.Conflict(_("A storage cannot be renamed."))
-            destination = member_path(folder, name, container=is_container(source))
+            destination = member_path(folder, name, container=identifiers.is_container(source))
             if destination != source:
                 request = page.operation("MOVE", source)
                 request.operation = replace(
@@ -325,7 +321,7 @@ class DeletePage:
 
     site: Site
     organizer: Organizer
-    kept_days: Callable[[ResourcePath], int]
+    kept_days: Callable[[identifiers.ResourcePath], int]
 
     @route(addresses.DELETE + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -349,7 +345,9 @@ class DeletePage:
         failed: list[tuple[str, str]] = []
         for item in selection.items:
             request = page.operation("DELETE", item.path)
-            request.operation = replace(request.operation, whole_tree=is_container(item.path))
+            request.operation = replace(
+                request.operation, whole_tree=identifiers.is_container(item.path)
+            )
             try:
                 await self.organizer.resources.handle(request)
             except errors.RequestRefused as error:
@@ -369,7 +367,7 @@ class DeletePage:
         )
         return self._back(selection.folder, notice)
 
-    def _back(self, folder: ResourcePath, notice: Notice) -> Response:
+    def _back(self, folder: identifiers.ResourcePath, notice: Notice) -> Response:
         return self.site.see_other(files_url(folder), notice)
 
     async def _question(
@@ -388,7 +386,9 @@ class DeletePage:
             selection=selection,
             contents=await self.organizer.contents_of(page, selection),
             links=await self.organizer.links_to(page, selection),
-            failed=[(shown_name(ResourcePath(path)), message) for path, message in failed],
+            failed=[
+                (shown_name(identifiers.ResourcePath(path)), message) for path, message in failed
+            ],
             kept_days=self.kept_days(selection.place),
             folder=selection.folder,
             shown_name=shown_name,

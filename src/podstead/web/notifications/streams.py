@@ -22,18 +22,10 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, TURTLE, choose
 from podstead.notifications import channel_types
+from podstead.notifications import listening as notifications_listening
 from podstead.notifications.channel_documents import topic_path
 from podstead.notifications.channels import Channel, Channels, terms_of
 from podstead.notifications.deliveries import QueueItem, SubscriberQueue
-from podstead.notifications.listening import (
-    CaughtUp,
-    Ended,
-    Listeners,
-    Listening,
-    Lost,
-    Quiet,
-    Terms,
-)
 from podstead.notifications.messages import Messages, Notification
 from podstead.notifications.readers import Subscriber
 from podstead.web import websocket
@@ -57,7 +49,7 @@ class Streams:
 
     base_url: str
     channels: Channels
-    listeners: Listeners
+    listeners: notifications_listening.Listeners
     sockets: websocket.OpenSockets
     messages: Messages
 
@@ -93,7 +85,9 @@ class Streams:
         subscriber = Subscriber(agent, request.fields.get(b"origin"))
         expires_s = agent.expires_at_s if agent else None
         end_ms = None if expires_s is None else expires_s * 1000
-        place = await self._place(request, Terms(topic, subscriber, state="", end_ms=end_ms))
+        place = await self._place(
+            request, notifications_listening.Terms(topic, subscriber, state="", end_ms=end_ms)
+        )
         messages = self._as_messages(place.listening, media_type)
         return place.response(request, media_type, messages)
 
@@ -106,24 +100,30 @@ class Streams:
         """
         expires_s = agent.expires_at_s if agent else None
         end_ms = None if expires_s is None else expires_s * 1000
-        terms = Terms(topic, Subscriber(agent, None), state=None, end_ms=end_ms)
+        terms = notifications_listening.Terms(
+            topic, Subscriber(agent, None), state=None, end_ms=end_ms
+        )
         place = await self._place(request, terms)
         return place.response(request, _EVENTS, self._as_signs(place.listening))
 
-    async def _as_signs(self, listening: Listening) -> AsyncGenerator[bytes, None]:
+    async def _as_signs(
+        self, listening: notifications_listening.Listening
+    ) -> AsyncGenerator[bytes, None]:
         yield b"retry: %d\n\n" % _RECONNECT_MS
         async for heard in listening.heard():
             match heard:
-                case Notification() | Lost():
+                case Notification() | notifications_listening.Lost():
                     yield b"data: changed\n\n"
-                case Quiet():
+                case notifications_listening.Quiet():
                     yield b":\n\n"
-                case Ended():
+                case notifications_listening.Ended():
                     return
-                case CaughtUp():
+                case notifications_listening.CaughtUp():
                     pass
 
-    async def _place(self, request: Request, terms: Terms, *, after: int | None = None) -> _Place:
+    async def _place(
+        self, request: Request, terms: notifications_listening.Terms, *, after: int | None = None
+    ) -> _Place:
         """A place among the open streams. Raises RateLimited, and what listening raises."""
         with ExitStack() as stack:
             admitted = self.sockets.admit(request.client_address, terms.subscriber.agent)
@@ -140,7 +140,7 @@ class Streams:
         return channel
 
     async def _as_events(
-        self, listening: Listening, channel: Channel
+        self, listening: notifications_listening.Listening, channel: Channel
     ) -> AsyncGenerator[bytes, None]:
         yield b"retry: %d\n\n" % _RECONNECT_MS
         async for heard in listening.heard():
@@ -148,18 +148,18 @@ class Streams:
                 case Notification():
                     message = self.messages.message(heard, channel.media_type)
                     yield b"id: %d\n%s\n" % (heard.sequence, _data(message))
-                case CaughtUp(sequence):
+                case notifications_listening.CaughtUp(sequence):
                     yield b"id: %d\n\n" % sequence  # without data: noted, and nothing dispatched
-                case Lost():
+                case notifications_listening.Lost():
                     topic = (self.base_url + channel.topic).encode("ascii")
                     yield b"event: lost\n%s\n" % _data(topic)
-                case Quiet():
+                case notifications_listening.Quiet():
                     yield b":\n\n"
-                case Ended():
+                case notifications_listening.Ended():
                     return
 
     async def _as_messages(
-        self, listening: Listening, media_type: str
+        self, listening: notifications_listening.Listening, media_type: str
     ) -> AsyncGenerator[bytes, None]:
         yield b""  # makes the HTTP server send the status before the first message
         async for heard in listening.heard():
@@ -186,7 +186,7 @@ class ResourceStreams:
 class _Place:
     """A place among the open streams, until it is given up."""
 
-    listening: Listening
+    listening: notifications_listening.Listening
     stack: ExitStack
 
     def response(
@@ -239,7 +239,7 @@ class ChannelSocket(websocket.SocketEndpoint):
         self,
         *,
         channels: Channels,
-        listeners: Listeners,
+        listeners: notifications_listening.Listeners,
         sockets: websocket.OpenSockets,
         messages: Messages,
     ) -> None:
@@ -280,17 +280,17 @@ class ChannelSocket(websocket.SocketEndpoint):
         return channel
 
     async def _messages_of(
-        self, listening: Listening, channel: Channel
-    ) -> AsyncGenerator[str | Ended, None]:
+        self, listening: notifications_listening.Listening, channel: Channel
+    ) -> AsyncGenerator[str | notifications_listening.Ended, None]:
         async with contextlib.aclosing(listening.heard()) as all_heard:
             async for heard in all_heard:
                 if isinstance(heard, Notification):
                     yield self._messages.text(heard, channel.media_type)
-                elif isinstance(heard, Ended):
+                elif isinstance(heard, notifications_listening.Ended):
                     yield heard
 
     def _texts_at_once(
-        self, listening: Listening, channel: Channel, item: QueueItem
+        self, listening: notifications_listening.Listening, channel: Channel, item: QueueItem
     ) -> Sequence[str] | None:
         if not isinstance(item, Notification) or not listening.is_immediate:
             return None

@@ -6,15 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote
 
+from podstead.core import identifiers
 from podstead.core.errors import BadRequest, NotFound
-from podstead.core.identifiers import (
-    ROOT,
-    ResourcePath,
-    ancestors,
-    parse_path,
-    segment_name,
-    storage_root,
-)
 from podstead.web.codes import WebCodes
 from podstead.web.request import Request
 from podstead.web.routes import is_reserved, rest_of_path
@@ -77,47 +70,47 @@ VERIFY: Final = f"{PREFIX}/verify"
 ASSETS: Final = f"{PREFIX}/assets"
 
 
-def files_url(path: ResourcePath) -> str:
+def files_url(path: identifiers.ResourcePath) -> str:
     """The page about a resource."""
     return FILES + path
 
 
-def rename_url(path: ResourcePath) -> str:
+def rename_url(path: identifiers.ResourcePath) -> str:
     """The form for another name."""
     return RENAME + path
 
 
-def delete_url(path: ResourcePath) -> str:
+def delete_url(path: identifiers.ResourcePath) -> str:
     """The question before a resource, or selected members of a container, are deleted."""
     return DELETE + path
 
 
-def actions_url(path: ResourcePath) -> str:
+def actions_url(path: identifiers.ResourcePath) -> str:
     """The page that lists what can be done with a resource."""
     return ACTIONS + path
 
 
-def zip_url(path: ResourcePath) -> str:
+def zip_url(path: identifiers.ResourcePath) -> str:
     """A container as a ZIP archive."""
     return ZIP + path
 
 
-def raw_url(path: ResourcePath) -> str:
+def raw_url(path: identifiers.ResourcePath) -> str:
     """The bytes of a document, for the pages themselves."""
     return RAW + path
 
 
-def share_url(path: ResourcePath) -> str:
+def share_url(path: identifiers.ResourcePath) -> str:
     """The page on which access to a resource is shown and changed."""
     return SHARE + path
 
 
-def why_url(path: ResourcePath) -> str:
+def why_url(path: identifiers.ResourcePath) -> str:
     """The page that explains who can do what with a resource."""
     return WHY + path
 
 
-def ask_url(path: ResourcePath) -> str:
+def ask_url(path: identifiers.ResourcePath) -> str:
     """The page on which people ask the owner of a resource for access."""
     return ASK + path
 
@@ -183,7 +176,7 @@ def elsewhere_url(afterwards: str | None) -> str:
     return with_next(ELSEWHERE, afterwards)
 
 
-def target_of(request: Request) -> ResourcePath:
+def target_of(request: Request) -> identifiers.ResourcePath:
     """The resource that a page is about, by the address of the page. Raises NotFound where there
     can be none."""
     path = rest_of_path(request.path)
@@ -192,7 +185,7 @@ def target_of(request: Request) -> ResourcePath:
     return path
 
 
-def target_or_none(request: Request) -> ResourcePath | None:
+def target_or_none(request: Request) -> identifiers.ResourcePath | None:
     """The resource that a page is about; ``None`` for a page that is about none."""
     try:
         path = target_of(request)
@@ -211,23 +204,23 @@ def local_address(text: str | None, *, below: str = HOME) -> str | None:
         return None
     path, question_mark, query = text.partition("?")
     try:
-        canonical = parse_path(path.encode("ascii"))
+        canonical = identifiers.parse_path(path.encode("ascii"))
     except BadRequest:
         return None
     return canonical + question_mark + quote(query, safe="&=%/:@+-._~")
 
 
-def shown_name(path: ResourcePath) -> str:
+def shown_name(path: identifiers.ResourcePath) -> str:
     """The name of a resource as people read it, without the slash of a container."""
-    return unquote(segment_name(path).removesuffix("/"))
+    return unquote(identifiers.segment_name(path).removesuffix("/"))
 
 
 _FOR_APPS: Final = frozenset({"inbox", "profile", "settings"})
 
 
-def is_for_apps(path: ResourcePath) -> bool:
+def is_for_apps(path: identifiers.ResourcePath) -> bool:
     """Whether a resource is in a folder of a pod that applications need and people rarely open."""
-    root = storage_root(path) or ROOT
+    root = identifiers.storage_root(path) or identifiers.ROOT
     folder, slash, _rest = path[len(root) :].partition("/")
     return bool(slash) and (folder in _FOR_APPS or folder.startswith("."))
 
@@ -237,10 +230,10 @@ class Crumb:
     """One step on the way to a resource."""
 
     name: str
-    path: ResourcePath
+    path: identifiers.ResourcePath
 
 
-def breadcrumb(path: ResourcePath) -> list[Crumb]:
+def breadcrumb(path: identifiers.ResourcePath) -> list[Crumb]:
     """The way from the storage to a resource, both included."""
-    above = [each for each in reversed(ancestors(path)) if each != ROOT]
+    above = [each for each in reversed(identifiers.ancestors(path)) if each != identifiers.ROOT]
     return [Crumb(shown_name(each), each) for each in (*above, path)]

@@ -8,14 +8,8 @@ from typing import Final
 
 from podstead.core.errors import BadRequest, NotFound, PreconditionFailed, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container
+from podstead.resources.sharing import people
 from podstead.resources.sharing.documents import Edit
-from podstead.resources.sharing.people import (
-    MAX_MEMBERS,
-    MAX_NAME_CHARACTERS,
-    NobodyFound,
-    OwnGroup,
-    OwnGroups,
-)
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
 from podstead.wac.modes import NO_MODES
@@ -54,7 +48,7 @@ class GroupsPage:
     """Lists groups, and makes, changes and deletes them."""
 
     site: Site
-    groups: OwnGroups
+    groups: people.OwnGroups
     field: people_field.PeopleField
     names: NamesByReader
     lists: SharedLists
@@ -72,7 +66,7 @@ class GroupsPage:
             "sharing/groups.html",
             views=shared_tabs(page, GROUPS_TAB),
             groups=sorted(found, key=lambda each: (by_name(each.name), each.path)),
-            max_name=MAX_NAME_CHARACTERS,
+            max_name=people.MAX_NAME_CHARACTERS,
         )
 
     @route(GROUPS, "POST")
@@ -101,11 +95,11 @@ class GroupsPage:
                 try:
                     meant = await self.field.meant(page, sent)
                     if meant.kind is not GranteeKind.AGENT:
-                        raise NobodyFound
+                        raise people.NobodyFound
                 except people_field.NOT_FOUND as error:
                     return await self._one(page, found, error=error, typed=sent.text("who"))
-                if len(members) >= MAX_MEMBERS:
-                    raise BadRequest(WebCodes.TOO_MANY_MEMBERS, number=MAX_MEMBERS)
+                if len(members) >= people.MAX_MEMBERS:
+                    raise BadRequest(WebCodes.TOO_MANY_MEMBERS, number=people.MAX_MEMBERS)
                 members.add(meant.iri)
             case "remove":
                 members.discard(sent.text("member"))
@@ -123,7 +117,7 @@ class GroupsPage:
 
     # --- steps ----------------------------------------------------------------------------
 
-    async def _group(self, page: PageRequest) -> OwnGroup:
+    async def _group(self, page: PageRequest) -> people.OwnGroup:
         target = page.target
         if not target.startswith(tuple(_pods(page))) or is_container(target):
             raise NotFound
@@ -132,7 +126,7 @@ class GroupsPage:
     async def _one(
         self,
         page: PageRequest,
-        found: OwnGroup,
+        found: people.OwnGroup,
         *,
         error: RequestRefused | None = None,
         typed: str = "",
@@ -164,14 +158,14 @@ class GroupsPage:
                 for each in places[:_SHOWN_PLACES]
             ],
             more_places=len(places[_SHOWN_PLACES:]),
-            max_name=MAX_NAME_CHARACTERS,
+            max_name=people.MAX_NAME_CHARACTERS,
         )
 
-    async def _places(self, page: PageRequest, found: OwnGroup) -> Sequence[ResourcePath]:
+    async def _places(self, page: PageRequest, found: people.OwnGroup) -> Sequence[ResourcePath]:
         """What the rules of the person's pods give to the group."""
         return await self.lists.places_of(found.iri, page.signed_in().pods)
 
-    async def _deleted(self, page: PageRequest, found: OwnGroup) -> Response:
+    async def _deleted(self, page: PageRequest, found: people.OwnGroup) -> Response:
         """Remove the group from the rules that name it, and its document. What another change
         keeps from being removed names nobody from then on."""
         identity, grantee = people_field.identity_of(page), group(found.iri)
@@ -200,7 +194,7 @@ def _pods(page: PageRequest) -> Sequence[ResourcePath]:
 
 def _name(sent: FormSubmission) -> str:
     """Raises BadRequest."""
-    name = " ".join(sent.text("name").split())[:MAX_NAME_CHARACTERS]
+    name = " ".join(sent.text("name").split())[: people.MAX_NAME_CHARACTERS]
     if not name:
         raise BadRequest(WebCodes.GROUP_NAME_MISSING)
     return name

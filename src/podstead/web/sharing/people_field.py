@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 
 from podstead.core.errors import Conflict, NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identity import Identity
-from podstead.resources.sharing.people import (
-    Known,
-    KnownPeople,
-    NobodyFound,
-    PeopleDirectory,
-    UnusableIri,
-    by_address,
-)
+from podstead.resources.sharing import people as sharing_people
 from podstead.wac.sharing.rules import Grantee, GranteeKind, agent
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
@@ -48,7 +41,7 @@ class SeveralFound(Conflict):
         self.found = found
 
 
-NOT_FOUND = (NobodyFound, UnusableIri, RateLimited, SeveralFound)
+NOT_FOUND = (sharing_people.NobodyFound, sharing_people.UnusableIri, RateLimited, SeveralFound)
 """Why the field means nobody."""
 
 
@@ -56,8 +49,8 @@ NOT_FOUND = (NobodyFound, UnusableIri, RateLimited, SeveralFound)
 class PeopleField:
     """Finds whom people mean, and suggests whom they know."""
 
-    people: PeopleDirectory
-    known: KnownPeople
+    people: sharing_people.PeopleDirectory
+    known: sharing_people.KnownPeople
     sections: Sequence[SharingSection]
     """Whose agents, such as links, are none that people share with by name."""
 
@@ -77,16 +70,20 @@ class PeopleField:
         try:
             if "://" not in typed or not found:
                 found.add(agent(await self.people.find(identity, typed)))
-        except (NobodyFound, RateLimited, UnusableIri):
+        except (sharing_people.NobodyFound, RateLimited, sharing_people.UnusableIri):
             if not found:
                 raise
         # A choice counts for the name that it was offered for.
-        chosen = [each for each in found if " ".join(by_address(each)) == sent.text("choice")]
+        chosen = [
+            each
+            for each in found
+            if " ".join(sharing_people.by_address(each)) == sent.text("choice")
+        ]
         if len(chosen or found) > 1:
-            raise SeveralFound(sorted(found, key=by_address))
+            raise SeveralFound(sorted(found, key=sharing_people.by_address))
         return (chosen or list(found))[0]
 
-    async def suggested(self, page: PageRequest) -> Sequence[Known]:
+    async def suggested(self, page: PageRequest) -> Sequence[sharing_people.Known]:
         """Whom the person may mean. Raises ServerTrouble."""
         known = await self.known.suggested(identity_of(page), page.signed_in().pods)
         return [
@@ -96,7 +93,7 @@ class PeopleField:
         ]
 
 
-def offered(known: Sequence[Known], names: Names) -> Sequence[tuple[str, str]]:
+def offered(known: Sequence[sharing_people.Known], names: Names) -> Sequence[tuple[str, str]]:
     """What the field offers: what it means, and what is said beside it. Who has no name of their
     own, or shares it with another, is meant by their address."""
     called = [(each, names.grantee(each.grantee)) for each in known]
@@ -104,7 +101,7 @@ def offered(known: Sequence[Known], names: Names) -> Sequence[tuple[str, str]]:
     by_name = name_sort_key()
     found = []
     for each, name in sorted(
-        called, key=lambda pair: (by_name(pair[1]), by_address(pair[0].grantee))
+        called, key=lambda pair: (by_name(pair[1]), sharing_people.by_address(pair[0].grantee))
     ):
         is_group = each.grantee.kind is GranteeKind.GROUP
         is_unique = count[name.casefold()] == 1
@@ -127,7 +124,7 @@ def identity_of(page: PageRequest) -> Identity:
 def not_found_text(error: RequestRefused) -> str:
     """What is said at the field."""
     match error:
-        case UnusableIri():
+        case sharing_people.UnusableIri():
             return _(_NO_WEB_ID)
         case RateLimited():
             return _(_TOO_MANY)

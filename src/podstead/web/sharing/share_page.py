@@ -18,16 +18,8 @@ from podstead.resources.sharing.documents import RulesChanged, RulesOutOfReach
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.people import agent_iri
 from podstead.wac.acl import agent_name
+from podstead.wac.sharing import rules
 from podstead.wac.sharing.access import Scope
-from podstead.wac.sharing.rules import (
-    AUTHENTICATED,
-    EVERYONE,
-    Grantee,
-    GranteeKind,
-    Role,
-    agent,
-    group,
-)
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import breadcrumb, files_url, local_address, share_url, shown_name
@@ -157,27 +149,29 @@ class SharePage:
 
     # --- steps ----------------------------------------------------------------------------
 
-    async def _grantee(self, page: PageRequest, sent: FormSubmission) -> Grantee | None:
+    async def _grantee(self, page: PageRequest, sent: FormSubmission) -> rules.Grantee | None:
         """Whom a form is about: an entry of the list, or somebody whom the person typed."""
         if sent.text("change") in ("stop", "resume"):
             return None
         match views.read_kind(sent):
-            case GranteeKind.EVERYONE:
-                return EVERYONE
-            case GranteeKind.AUTHENTICATED:
-                return AUTHENTICATED
-            case GranteeKind.GROUP:
-                return group(agent_iri((sent.text("grantee") or sent.text("who")).strip()))
-            case GranteeKind.AGENT:
+            case rules.GranteeKind.EVERYONE:
+                return rules.EVERYONE
+            case rules.GranteeKind.AUTHENTICATED:
+                return rules.AUTHENTICATED
+            case rules.GranteeKind.GROUP:
+                return rules.group(agent_iri((sent.text("grantee") or sent.text("who")).strip()))
+            case rules.GranteeKind.AGENT:
                 known = sent.text("grantee")
-                return agent(agent_iri(known)) if known else await self.field.meant(page, sent)
+                return (
+                    rules.agent(agent_iri(known)) if known else await self.field.meant(page, sent)
+                )
 
     async def _tell(
         self, page: PageRequest, change: views.WantedChange, saved: service.Preview
     ) -> None:
         """Tell the person who has got something now; answers to requests are told by themselves."""
         grantee = change.grantee
-        if grantee is None or grantee.kind is not GranteeKind.AGENT or change.request:
+        if grantee is None or grantee.kind is not rules.GranteeKind.AGENT or change.request:
             return
         gets_now = change.period.begins_ms is None and any(
             each.grantee == grantee and each.after - each.before
@@ -329,8 +323,8 @@ class SharePage:
 
 _EMPTY: Final = {
     "who": "",
-    "kind": GranteeKind.AGENT.value,
-    "role": Role.VIEW.value,
+    "kind": rules.GranteeKind.AGENT.value,
+    "role": rules.Role.VIEW.value,
     "scope": Scope.BOTH.value,
     "from": "",
     "until": "",

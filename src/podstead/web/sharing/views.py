@@ -17,27 +17,11 @@ from podstead.resources.sharing.documents import Edit, Inheritance, RulesOutOfRe
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.people import Contacts, GroupNames
 from podstead.resources.sharing.service import Consequence, Difference, Preview, SharingState
-from podstead.wac.acl import (
-    ALWAYS,
-    ClientCondition,
-    Condition,
-    PeriodCondition,
-    all_periods_hold,
-)
+from podstead.wac import acl
 from podstead.wac.modes import NO_MODES, Mode, Modes
+from podstead.wac.sharing import rules as sharing_rules
 from podstead.wac.sharing.access import AccessEntry, Cause, Reason, Scope
 from podstead.wac.sharing.editing import AccessChange
-from podstead.wac.sharing.rules import (
-    EVERYONE,
-    ROLE_MODES,
-    AccessRule,
-    Grantee,
-    GranteeKind,
-    Peculiarity,
-    Role,
-    agent,
-    role_of,
-)
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import shown_name
@@ -50,10 +34,10 @@ from podstead.web.response import Response
 from podstead.web.sharing.notices import AccessNotice, NoticeKind
 
 ROLES: Final = {
-    Role.VIEW: N_("Can view"),
-    Role.ADD: N_("Can add"),
-    Role.EDIT: N_("Can edit"),
-    Role.MANAGE: N_("Full access"),
+    sharing_rules.Role.VIEW: N_("Can view"),
+    sharing_rules.Role.ADD: N_("Can add"),
+    sharing_rules.Role.EDIT: N_("Can edit"),
+    sharing_rules.Role.MANAGE: N_("Full access"),
 }
 SCOPES: Final = {
     Scope.BOTH: N_("This folder and everything inside"),
@@ -100,25 +84,33 @@ _ADDING: Final = {
 """For those who may do nothing but add, as to an inbox."""
 
 _PECULIARITIES: Final = {
-    Peculiarity.NO_EFFECT: N_("has no effect here"),
-    Peculiarity.ORIGINS: N_("names applications"),
-    Peculiarity.OTHER_RESOURCE: N_("names another resource"),
-    Peculiarity.UNKNOWN_CLASS: N_("names a kind of people that this server does not know"),
-    Peculiarity.UNKNOWN_MODE: N_("names a permission that this server does not know"),
-    Peculiarity.CONDITIONS: N_("applies only under conditions"),
-    Peculiarity.IGNORED_CONDITIONS: N_("has a condition that this server does not know"),
-    Peculiarity.FURTHER_STATEMENTS: N_("states something else besides"),
-    Peculiarity.DESCRIPTION: N_("lets people read the profile, but not the list of what is here"),
+    sharing_rules.Peculiarity.NO_EFFECT: N_("has no effect here"),
+    sharing_rules.Peculiarity.ORIGINS: N_("names applications"),
+    sharing_rules.Peculiarity.OTHER_RESOURCE: N_("names another resource"),
+    sharing_rules.Peculiarity.UNKNOWN_CLASS: N_(
+        "names a kind of people that this server does not know"
+    ),
+    sharing_rules.Peculiarity.UNKNOWN_MODE: N_("names a permission that this server does not know"),
+    sharing_rules.Peculiarity.CONDITIONS: N_("applies only under conditions"),
+    sharing_rules.Peculiarity.IGNORED_CONDITIONS: N_(
+        "has a condition that this server does not know"
+    ),
+    sharing_rules.Peculiarity.FURTHER_STATEMENTS: N_("states something else besides"),
+    sharing_rules.Peculiarity.DESCRIPTION: N_(
+        "lets people read the profile, but not the list of what is here"
+    ),
 }
 
 _GRANTED: Final = {
-    GranteeKind.EVERYONE: N_("The rules of “%(folder)s” allow it to everyone."),
-    GranteeKind.AUTHENTICATED: N_("The rules of “%(folder)s” allow it to anyone who is signed in."),
-    GranteeKind.GROUP: N_(
+    sharing_rules.GranteeKind.EVERYONE: N_("The rules of “%(folder)s” allow it to everyone."),
+    sharing_rules.GranteeKind.AUTHENTICATED: N_(
+        "The rules of “%(folder)s” allow it to anyone who is signed in."
+    ),
+    sharing_rules.GranteeKind.GROUP: N_(
         "The rules of “%(folder)s” allow it to the group %(name)s, of which this person is a "
         "member."
     ),
-    GranteeKind.AGENT: N_("The rules of “%(folder)s” allow it to %(name)s."),
+    sharing_rules.GranteeKind.AGENT: N_("The rules of “%(folder)s” allow it to %(name)s."),
 }
 _OWNS: Final = N_("This person owns the pod, and owners can always change who has access.")
 _OTHER_APPLICATIONS: Final = N_(
@@ -149,16 +141,16 @@ class Names:
         self._groups = {} if groups is None else groups
         self._contacts = {} if contacts is None else contacts
 
-    def grantee(self, grantee: Grantee) -> str:
+    def grantee(self, grantee: sharing_rules.Grantee) -> str:
         """A short name; the IRI is shown beside it where it matters who exactly is meant."""
         match grantee.kind:
-            case GranteeKind.EVERYONE:
+            case sharing_rules.GranteeKind.EVERYONE:
                 return _("Everyone")
-            case GranteeKind.AUTHENTICATED:
+            case sharing_rules.GranteeKind.AUTHENTICATED:
                 return _("Anyone who is signed in")
-            case GranteeKind.GROUP:
+            case sharing_rules.GranteeKind.GROUP:
                 return self.group(grantee.iri)
-            case GranteeKind.AGENT:
+            case sharing_rules.GranteeKind.AGENT:
                 return self.iri(grantee.iri)
 
     def group(self, iri: str) -> str:
@@ -229,9 +221,9 @@ class NamesByReader:
     groups: GroupNames
     contacts: Contacts
 
-    async def of(self, person: Identity | None, grantees: Iterable[Grantee]) -> Names:
+    async def of(self, person: Identity | None, grantees: Iterable[sharing_rules.Grantee]) -> Names:
         """The names of these grantees, and of agents and folders. Raises ServerTrouble."""
-        groups = {each.iri for each in grantees if each.kind is GranteeKind.GROUP}
+        groups = {each.iri for each in grantees if each.kind is sharing_rules.GranteeKind.GROUP}
         contacts = () if person is None else await self.contacts.of(person)
         return Names(
             self.base_url,
@@ -259,10 +251,10 @@ def shown_modes(modes: Modes) -> str:
 
 def shown_role(modes: Modes) -> str:
     """What somebody with these modes can do, in short."""
-    role = role_of(modes)
+    role = sharing_rules.role_of(modes)
     if role is None:
         return _("No access")
-    if role is Role.OTHER:
+    if role is sharing_rules.Role.OTHER:
         return _("Only: %(modes)s", modes=shown_modes(modes))
     return _(ROLES[role])
 
@@ -274,9 +266,9 @@ def _shown_moment(at_ms: int, *, is_end: bool = False) -> str:
     return f"{moment_text(at_ms)} UTC"
 
 
-def with_period(text: str, period: PeriodCondition) -> str:
+def with_period(text: str, period: acl.PeriodCondition) -> str:
     """What somebody can do, and when."""
-    return text if period == ALWAYS else f"{text}, {_shown_period(period)}"
+    return text if period == acl.ALWAYS else f"{text}, {_shown_period(period)}"
 
 
 def first_day(begins_ms: int | None) -> str:
@@ -289,15 +281,15 @@ def last_day(ends_ms: int | None) -> str:
     return "" if ends_ms is None else day_of(ends_ms - 1)
 
 
-def shown_conditions(rule: AccessRule) -> list[str]:
+def shown_conditions(rule: sharing_rules.AccessRule) -> list[str]:
     """The conditions under which a rule applies, in words."""
     return [_shown_condition(condition) for condition in rule.authorization.conditions]
 
 
-def _shown_condition(condition: Condition) -> str:
-    if isinstance(condition, PeriodCondition):
+def _shown_condition(condition: acl.Condition) -> str:
+    if isinstance(condition, acl.PeriodCondition):
         return _shown_period(condition)
-    is_client = isinstance(condition, ClientCondition)
+    is_client = isinstance(condition, acl.ClientCondition)
     if condition.anyone:
         if is_client:
             return _("through any application")
@@ -308,7 +300,7 @@ def _shown_condition(condition: Condition) -> str:
     return _("only for people of these identity providers: %(names)s", names=names)
 
 
-def _shown_period(period: PeriodCondition) -> str:
+def _shown_period(period: acl.PeriodCondition) -> str:
     begins = "" if period.begins_ms is None else _shown_moment(period.begins_ms)
     if not period.is_valid:
         return _("never, because its time cannot be read")
@@ -320,9 +312,11 @@ def _shown_period(period: PeriodCondition) -> str:
     return _("until %(ends)s", ends=ends)
 
 
-def shown_peculiarities(peculiarities: Iterable[Peculiarity]) -> str:
+def shown_peculiarities(peculiarities: Iterable[sharing_rules.Peculiarity]) -> str:
     """Why a rule is not edited."""
-    return ", ".join(_(_PECULIARITIES[each]) for each in Peculiarity if each in peculiarities)
+    return ", ".join(
+        _(_PECULIARITIES[each]) for each in sharing_rules.Peculiarity if each in peculiarities
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +376,7 @@ class ShownPart:
 
 def shown_entries(state: SharingState, names: Names) -> list[ShownEntry]:
     """Everybody with access by rules that can be edited; the owner is shown apart."""
-    owner = None if state.access.owner is None else agent(state.access.owner)
+    owner = None if state.access.owner is None else sharing_rules.agent(state.access.owner)
     container = is_container(state.access.resource)
     return [
         _entry(entry, names, state.now_ms, is_owner=entry.grantee == owner, container=container)
@@ -393,10 +387,10 @@ def shown_entries(state: SharingState, names: Names) -> list[ShownEntry]:
 def everyone_lists(state: SharingState) -> bool:
     """Whether the resource is a container whose members everyone can see."""
     return is_container(state.access.resource) and any(
-        entry.grantee == EVERYONE
+        entry.grantee == sharing_rules.EVERYONE
         and Mode.READ in entry.modes
         and entry.scope.includes_this
-        and all_periods_hold((entry.period,), state.now_ms)
+        and acl.all_periods_hold((entry.period,), state.now_ms)
         for entry in state.access.entries
     )
 
@@ -410,7 +404,7 @@ def _entry(
         name=names.grantee(entry.grantee),
         clause=names.clause(entry),
         sentence=names.sentence(entry),
-        role=entry.role.value if entry.role in ROLE_MODES else None,
+        role=entry.role.value if entry.role in sharing_rules.ROLE_MODES else None,
         role_text=shown_role(entry.modes),
         scope=entry.scope.value,
         scope_text=_(SCOPES[entry.scope]) if container else "",
@@ -422,7 +416,7 @@ def _entry(
     )
 
 
-def shown_rules(rules: Sequence[AccessRule]) -> list[ShownRule]:
+def shown_rules(rules: Sequence[sharing_rules.AccessRule]) -> list[ShownRule]:
     """The rules that are kept, with all their statements."""
     return [
         ShownRule(
@@ -468,11 +462,11 @@ def _part(title: str, differences: Sequence[Difference], names: Names) -> ShownP
     return ShownPart(title, changes, len(differences) - len(changes))
 
 
-def _role_during(modes: Modes, period: PeriodCondition) -> str:
-    return with_period(shown_role(modes), period if modes else ALWAYS)
+def _role_during(modes: Modes, period: acl.PeriodCondition) -> str:
+    return with_period(shown_role(modes), period if modes else acl.ALWAYS)
 
 
-def _moments(period: PeriodCondition) -> Mapping[str, str]:
+def _moments(period: acl.PeriodCondition) -> Mapping[str, str]:
     named = {"begins": period.begins_ms, "ends": period.ends_ms}
     return {name: write_time(at_ms) for name, at_ms in named.items() if at_ms is not None}
 
@@ -491,7 +485,7 @@ def scope_choices(target: ResourcePath) -> list[tuple[str, str]]:
 
 def offered_role(modes: Modes) -> str:
     """The role to offer for a request: to edit if it asks for that, and never to manage."""
-    return Role.EDIT.value if Mode.WRITE in modes else Role.VIEW.value
+    return sharing_rules.Role.EDIT.value if Mode.WRITE in modes else sharing_rules.Role.VIEW.value
 
 
 def _short(term: Object) -> str:
@@ -572,14 +566,14 @@ class WantedChange:
     """
 
     action: str
-    grantee: Grantee | None = None
-    role: Role = Role.VIEW
+    grantee: sharing_rules.Grantee | None = None
+    role: sharing_rules.Role = sharing_rules.Role.VIEW
     scope: Scope = Scope.BOTH
     was: Scope | None = None
     request: str = ""
     message: str = ""
-    period: PeriodCondition = ALWAYS
-    was_period: PeriodCondition = ALWAYS
+    period: acl.PeriodCondition = acl.ALWAYS
+    was_period: acl.PeriodCondition = acl.ALWAYS
 
     def fields(self) -> dict[str, str]:
         """The fields of a form that wants the same."""
@@ -609,7 +603,7 @@ class WantedChange:
             raise BadRequest(WebCodes.GRANTEE_MISSING)
         scope = self.scope if is_container(target) else Scope.THIS
         was = self.was if is_container(target) else None
-        modes = NO_MODES if self.action == "remove" else ROLE_MODES[self.role]
+        modes = NO_MODES if self.action == "remove" else sharing_rules.ROLE_MODES[self.role]
         if self.action == "remove":
             scope = was or scope
         here = _modes(modes, now=scope.includes_this, before=bool(was and was.includes_this))
@@ -619,18 +613,18 @@ class WantedChange:
         return Edit((change,))
 
 
-def read_change(sent: FormSubmission, grantee: Grantee | None) -> WantedChange:
+def read_change(sent: FormSubmission, grantee: sharing_rules.Grantee | None) -> WantedChange:
     """The change that a form asks for. Raises BadRequest."""
     action = sent.text("change")
     if action not in ("set", "remove", "stop", "resume"):
         raise BadRequest(WebCodes.CHANGE_MISSING)
     try:
-        role = Role(sent.text("role") or Role.VIEW.value)
+        role = sharing_rules.Role(sent.text("role") or sharing_rules.Role.VIEW.value)
         scope = Scope(sent.text("scope") or Scope.BOTH.value)
         was = Scope(sent.text("was")) if sent.text("was") else None
     except ValueError as error:
         raise BadRequest(WebCodes.NO_SUCH_ROLE) from error
-    if role not in ROLE_MODES:
+    if role not in sharing_rules.ROLE_MODES:
         raise BadRequest(WebCodes.NO_SUCH_ROLE)
     return WantedChange(
         action,
@@ -644,13 +638,13 @@ def read_change(sent: FormSubmission, grantee: Grantee | None) -> WantedChange:
     )
 
 
-def _read_periods(sent: FormSubmission) -> tuple[PeriodCondition, PeriodCondition]:
+def _read_periods(sent: FormSubmission) -> tuple[acl.PeriodCondition, acl.PeriodCondition]:
     """The period of the access, and that of the changed entry. A day that stays keeps the time that
     it had. Raises BadRequest."""
     begins, ends = sent.text("begins"), sent.text("ends")
     first, last = sent.text("from").strip(), sent.text("until").strip()
     try:
-        was = PeriodCondition(
+        was = acl.PeriodCondition(
             read_time(begins) if begins else None, read_time(ends) if ends else None
         )
         begins_ms, ends_ms = was.begins_ms, was.ends_ms
@@ -660,13 +654,13 @@ def _read_periods(sent: FormSubmission) -> tuple[PeriodCondition, PeriodConditio
             ends_ms = read_day(last) + DAY_MS if last else None
     except ValueError as error:
         raise BadRequest(WebCodes.NO_SUCH_DAY) from error
-    return PeriodCondition(begins_ms, ends_ms), was
+    return acl.PeriodCondition(begins_ms, ends_ms), was
 
 
-def read_kind(sent: FormSubmission) -> GranteeKind:
+def read_kind(sent: FormSubmission) -> sharing_rules.GranteeKind:
     """Whom the form is about. Raises BadRequest."""
     try:
-        return GranteeKind(sent.text("kind") or GranteeKind.AGENT.value)
+        return sharing_rules.GranteeKind(sent.text("kind") or sharing_rules.GranteeKind.AGENT.value)
     except ValueError as error:
         raise BadRequest(WebCodes.NO_SUCH_PEOPLE) from error
 
@@ -689,9 +683,9 @@ def needs_preview(change: WantedChange, preview: Preview) -> bool:
     differences = (*preview.here, *preview.inside)
     return (
         change.action != "set"
-        or change.role is Role.MANAGE
+        or change.role is sharing_rules.Role.MANAGE
         or grantee is None
-        or grantee.kind not in (GranteeKind.AGENT, GranteeKind.GROUP)
+        or grantee.kind not in (sharing_rules.GranteeKind.AGENT, sharing_rules.GranteeKind.GROUP)
         or not preview.consequences <= _SAVED_AT_ONCE
         or preview.members.with_own_rules > 0
         or any(each.is_change and each.grantee != grantee for each in differences)

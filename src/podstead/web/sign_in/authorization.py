@@ -20,23 +20,10 @@ from markupsafe import Markup
 from podstead.core.clock import Clock
 from podstead.core.errors import AccessDenied
 from podstead.core.identity import IDENTITY_SCOPE
+from podstead.idp import authorizations as idp_authorizations
+from podstead.idp import client_metadata
 from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.authorizations import (
-    AuthorizationExtension,
-    AuthorizationReply,
-    Authorizations,
-    InteractionRequired,
-    Next,
-    PendingAuthorization,
-)
-from podstead.idp.client_metadata import (
-    is_document_url,
-    is_on_this_device,
-    permissions,
-    redirect_host,
-    redirect_origin,
-)
 from podstead.idp.grants import ConnectedClient, Stage, signing_in_consents
 from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.records import Account, Client, ClientCredential, VerifiedFactor
@@ -63,9 +50,11 @@ from podstead.web.sign_in.login import LoginPage
 INTERACTION_PATH = "/idp/interaction"
 
 
-def next_response(page: PageRequest, following: Next, renderer: PageRenderer) -> Response:
+def next_response(
+    page: PageRequest, following: idp_authorizations.Next, renderer: PageRenderer
+) -> Response:
     """The response that continues an authorization: a page of the provider, or the application."""
-    if isinstance(following, InteractionRequired):
+    if isinstance(following, idp_authorizations.InteractionRequired):
         return see_other(f"{INTERACTION_PATH}/{following.uid}")
     if following.response_mode == "form_post":
         return renderer.sign_in_page(
@@ -78,7 +67,7 @@ def next_response(page: PageRequest, following: Next, renderer: PageRenderer) ->
     return see_other(reply_url(following))
 
 
-def reply_url(reply: AuthorizationReply) -> str:
+def reply_url(reply: idp_authorizations.AuthorizationReply) -> str:
     """The redirect URI with the response in it."""
     encoded = urlencode(reply.parameters)
     if reply.response_mode == "fragment":
@@ -109,7 +98,10 @@ def client_display(client: Client, redirect_uri: str, *, base_url: str) -> Clien
     host = None if client.registered else place_of(client.client_id, base_url=base_url)
     onward = place_of(redirect_uri, base_url=base_url)
     return ClientDisplay(
-        client.client_name or host or onward, host, onward, is_on_this_device(redirect_uri)
+        client.client_name or host or onward,
+        host,
+        onward,
+        client_metadata.is_on_this_device(redirect_uri),
     )
 
 
@@ -117,11 +109,11 @@ def places_of(client: ConnectedClient, *, base_url: str) -> Sequence[str]:
     """The places of a connected application on the account page: that of its document, if it has
     one, and those that the person was sent to. A host that all pods of this server share does not
     identify an application, so for one in a pod the pod is shown."""
-    redirect_hosts = {redirect_host(each) for each in client.redirect_uris}
+    redirect_hosts = {client_metadata.redirect_host(each) for each in client.redirect_uris}
     named = [place_of(each, base_url=base_url) for each in client.redirect_uris]
     named += [_ascii_host(h.lower()) for h in client.hosts if h not in redirect_hosts]
     hosts = list(dict.fromkeys(named))
-    if not is_document_url(client.client_id):
+    if not client_metadata.is_document_url(client.client_id):
         return hosts
     place = place_of(client.client_id, base_url=base_url)
     shared = place_of(base_url, base_url=base_url)
@@ -167,7 +159,7 @@ class AuthorizationEndpoint:
     """Begins authorizations, and continues them after each step."""
 
     site: Site
-    authorizations: Authorizations
+    authorizations: idp_authorizations.Authorizations
     login: LoginPage
     counters: RateCounters
     clock: Clock
@@ -188,14 +180,14 @@ class AuthorizationEndpoint:
         except UnusableClient as error:
             return self.site.renderer.refusal(page, error, 400, unusable_client=True)
         if (
-            isinstance(following, AuthorizationReply)
+            isinstance(following, idp_authorizations.AuthorizationReply)
             and following.stranger
             and self._leads_away(page, following)
         ):
             return self._leaving_page(page, following, following.stranger)
         return next_response(page, following, self.site.renderer)
 
-    def _leads_away(self, page: PageRequest, reply: AuthorizationReply) -> bool:
+    def _leads_away(self, page: PageRequest, reply: idp_authorizations.AuthorizationReply) -> bool:
         """Whether a redirect would take a person to a site that they have not just come from. It
         does not if a program sent the request, if it comes from a frame in which an application
         asks whether somebody is signed in (Fetch Metadata section 2.1), or if it leads back to the
@@ -203,13 +195,13 @@ class AuthorizationEndpoint:
         destination = page.request.fields.get(b"sec-fetch-dest")
         if not page.wants_page or destination not in (None, "document"):
             return False
-        came_from = redirect_origin(page.request.fields.get(b"referer") or "")
+        came_from = client_metadata.redirect_origin(page.request.fields.get(b"referer") or "")
         # The pods of this server share an origin, but belong to different people.
         known = came_from is not None and came_from not in {self.site.base_url, self.site.pods_url}
-        return not (known and came_from == redirect_origin(reply.redirect_uri))
+        return not (known and came_from == client_metadata.redirect_origin(reply.redirect_uri))
 
     def _leaving_page(
-        self, page: PageRequest, reply: AuthorizationReply, client: Client
+        self, page: PageRequest, reply: idp_authorizations.AuthorizationReply, client: Client
     ) -> Response:
         """The page shown before an error is sent to a site that nobody has agreed to be sent to."""
         by_form = reply.response_mode == "form_post"
@@ -257,14 +249,19 @@ class ClientTerms(NamedTuple):
     """Whether the client may do less than the person."""
 
 
-class ConsentExtension(AuthorizationExtension, Protocol):
+class ConsentExtension(idp_authorizations.AuthorizationExtension, Protocol):
     """Adds to the consent page what the person decides about besides the scopes."""
 
-    async def fields(self, page: PageRequest, pending: PendingAuthorization) -> Markup:
+    async def fields(
+        self, page: PageRequest, pending: idp_authorizations.PendingAuthorization
+    ) -> Markup:
         """Further fields of the form with the id ``allow``."""
 
     async def records(
-        self, page: PageRequest, pending: PendingAuthorization, sent: FormSubmission
+        self,
+        page: PageRequest,
+        pending: idp_authorizations.PendingAuthorization,
+        sent: FormSubmission,
     ) -> Sequence[Record]:
         """What is stored with the consent. Raises BadRequest for what the form cannot hold."""
 
@@ -292,7 +289,7 @@ class InteractionPages:
     """Shows the next step, and accepts the person's answers."""
 
     site: Site
-    authorizations: Authorizations
+    authorizations: idp_authorizations.Authorizations
     sign_in: BrowserSignIn
     audit: Audit
     forms: Sequence[SignInForm]
@@ -366,11 +363,13 @@ class InteractionPages:
         pending = await self._pending(page)
         return next_response(page, await self.authorizations.aborted(pending), self.site.renderer)
 
-    async def _pending(self, page: PageRequest) -> PendingAuthorization:
+    async def _pending(self, page: PageRequest) -> idp_authorizations.PendingAuthorization:
         uid = page.path_segment(UID_SEGMENT)
         return await self.authorizations.pending(uid, browser=page.browser)
 
-    def _sign_in_page(self, page: PageRequest, pending: PendingAuthorization) -> Response:
+    def _sign_in_page(
+        self, page: PageRequest, pending: idp_authorizations.PendingAuthorization
+    ) -> Response:
         session = page.open_session
         typed = page.notice.subject if page.notice else ""
         hint = pending.interaction.request.login_hint or (session.account.pod if session else "")
@@ -383,7 +382,7 @@ class InteractionPages:
             again=None,
             reason=None,
             client=self._client_display(pending),
-            permissions=permissions(pending.interaction.request.scopes),
+            permissions=client_metadata.permissions(pending.interaction.request.scopes),
             consents=signing_in_consents(pending.interaction)
             and pending.interaction.request.details is None,
             registration=not self.site.registration.is_closed,
@@ -393,14 +392,16 @@ class InteractionPages:
             afterwards=None,
         )
 
-    def _other_ways(self, pending: PendingAuthorization) -> str | None:
+    def _other_ways(self, pending: idp_authorizations.PendingAuthorization) -> str | None:
         """Where people sign in without an account, if the pages of this server's pods at another
         origin have led here."""
         own, redirect_uri = self.site.pods_url, pending.interaction.request.redirect_uri
         is_ours = own != self.site.base_url and redirect_uri.startswith(own + CALLBACK)
         return own + other_ways_url(None) if is_ours else None
 
-    async def _consent_page(self, page: PageRequest, pending: PendingAuthorization) -> Response:
+    async def _consent_page(
+        self, page: PageRequest, pending: idp_authorizations.PendingAuthorization
+    ) -> Response:
         account = page.owner().account
         return self.site.sign_in_page(
             page,
@@ -408,7 +409,7 @@ class InteractionPages:
             form_targets=[pending.interaction.request.redirect_uri],
             client=self._client_display(pending),
             scopes=pending.interaction.request.scopes,
-            permissions=permissions(pending.interaction.request.scopes),
+            permissions=client_metadata.permissions(pending.interaction.request.scopes),
             identity_scope=IDENTITY_SCOPE,
             account=account,
             uid=pending.uid,
@@ -416,18 +417,18 @@ class InteractionPages:
             further=None if self.consent is None else await self.consent.fields(page, pending),
         )
 
-    def _client_display(self, pending: PendingAuthorization) -> ClientDisplay:
+    def _client_display(self, pending: idp_authorizations.PendingAuthorization) -> ClientDisplay:
         redirect_uri = pending.interaction.request.redirect_uri
         return client_display(pending.client, redirect_uri, base_url=self.site.pods_url)
 
 
-def _is_theirs(pending: PendingAuthorization, page: PageRequest) -> bool:
+def _is_theirs(pending: idp_authorizations.PendingAuthorization, page: PageRequest) -> bool:
     """Whether the account of the interaction is signed in to in this browser."""
     session = page.open_session
     return session is not None and session.account.account_id == pending.interaction.account_id
 
 
-def resumption(pending: PendingAuthorization) -> str:
+def resumption(pending: idp_authorizations.PendingAuthorization) -> str:
     """The URL at which an interaction continues after a step."""
     return f"{AUTHORIZATION_PATH}/{pending.uid}"
 
@@ -437,13 +438,13 @@ class VerifiedSignIn:
     """Records what was verified and reads it again."""
 
     accounts: Accounts
-    authorizations: Authorizations
+    authorizations: idp_authorizations.Authorizations
     sign_in: BrowserSignIn
     clock: Clock
 
     async def note(
         self,
-        pending: PendingAuthorization,
+        pending: idp_authorizations.PendingAuthorization,
         account: Versioned[Account],
         *,
         factor: str,

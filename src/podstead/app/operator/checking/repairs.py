@@ -15,43 +15,18 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from podstead.app.operator.checking.findings import Code, FindingCode
+from podstead.core import identifiers
 from podstead.core.errors import StorageError, StoreUnavailable
-from podstead.core.identifiers import (
-    ResourcePath,
-    acl_of,
-    ancestors,
-    description_of,
-    storage_root,
-    subject_of,
-)
 from podstead.core.media_types import TURTLE
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.resources.sharing.rules_index import RulesIndex
+from podstead.storage import records as storage_records
 from podstead.storage.files import sync_directory, write_private
 from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
 from podstead.storage.keys import KeyStorage
 from podstead.storage.open_body import whole_body
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import (
-    Absent,
-    AtVersion,
-    BlobId,
-    Committed,
-    DropEntry,
-    DropRow,
-    Entry,
-    EntryAt,
-    EntryId,
-    InlineBody,
-    Metadata,
-    Precondition,
-    Put,
-    Record,
-    ResourceKind,
-    Version,
-    Write,
-)
 from podstead.storage.schema import SqlTable
 
 if TYPE_CHECKING:  # an optional library
@@ -133,11 +108,11 @@ class Repairs:
 
     async def replace_body(
         self,
-        path: ResourcePath,
+        path: identifiers.ResourcePath,
         code: FindingCode,
         kept: Path | bytes | None,
         *,
-        blob: BlobId | None,
+        blob: storage_records.BlobId | None,
     ) -> bool | str:
         """Set aside what is left of a body, and give the resource one that can be read; a document
         without a body is deleted. ``blob`` is the damaged one, ``None`` for a small body."""
@@ -145,11 +120,15 @@ class Repairs:
         if found is None or await self._was_replaced(found, blob):
             return blob is not None and await self._drop_former_with(path, blob)
         await self._keep(found, code, kept)
-        if found.kind is ResourceKind.ACL:
+        if found.kind is storage_records.ResourceKind.ACL:
             done, what = await self._close(found), "Left only the owner with access by"
         elif found.kind.is_container:
-            empty = Put(path, found.kind, found.content_type, InlineBody(b""), creates=False)
-            done = await self._commit([AtVersion(path, found.version)], puts=[empty])
+            empty = storage_records.Put(
+                path, found.kind, found.content_type, storage_records.InlineBody(b""), creates=False
+            )
+            done = await self._commit(
+                [storage_records.AtVersion(path, found.version)], puts=[empty]
+            )
             what = "Emptied the description of"
         else:
             done, what = await self._delete(found), "Deleted"
@@ -161,15 +140,19 @@ class Repairs:
         await self.records.commit([state.drop])
         return f"Removed a former state of {state.path}: its body is gone or damaged."
 
-    async def _drop_former_with(self, path: ResourcePath, blob: BlobId) -> bool | str:
+    async def _drop_former_with(
+        self, path: identifiers.ResourcePath, blob: storage_records.BlobId
+    ) -> bool | str:
         """The same for those of a resource that have this large body."""
-        root = storage_root(path) or ""
+        root = identifiers.storage_root(path) or ""
         select = f"SELECT {FORMER_STATE} FROM former_states WHERE root = %s AND blob = %s"  # noqa: S608
         for row in await self.records.store.fetch(select, root, blob):
             return await self.drop_former(former_state_of(row))
         return False
 
-    async def _was_replaced(self, found: Metadata, blob: BlobId | None) -> bool:
+    async def _was_replaced(
+        self, found: storage_records.Metadata, blob: storage_records.BlobId | None
+    ) -> bool:
         """Whether somebody has stored another body since the damaged one was found."""
         if blob is not None or found.blob is not None:
             return found.blob != blob
@@ -180,7 +163,12 @@ class Repairs:
         except StorageError:
             return False
 
-    async def close_acl(self, path: ResourcePath, version: Version, content: bytes | None) -> bool:
+    async def close_acl(
+        self,
+        path: identifiers.ResourcePath,
+        version: storage_records.Version,
+        content: bytes | None,
+    ) -> bool:
         """Set an ACL aside, and leave only the owner with access."""
         found = await self._read(path)
         if found is None or found.version != version:
@@ -188,7 +176,9 @@ class Repairs:
         await self._keep(found, Code.ACL_UNREADABLE, content)
         return await self._close(found)
 
-    async def _keep(self, found: Metadata, code: FindingCode, kept: Path | bytes | None) -> None:
+    async def _keep(
+        self, found: storage_records.Metadata, code: FindingCode, kept: Path | bytes | None
+    ) -> None:
         facts = {
             "content_type": found.content_type,
             "size_bytes": found.size_bytes,
@@ -201,8 +191,8 @@ class Repairs:
         else:
             self.aside.write(kept, code=code.value, where=found.path, **facts)
 
-    async def _close(self, acl: Metadata) -> bool:
-        subject = subject_of(acl.path)
+    async def _close(self, acl: storage_records.Metadata) -> bool:
+        subject = identifiers.subject_of(acl.path)
         url = self.base_url + subject
         owner = await self._owner_of(subject)
         default = f" acl:default <{url}>;" if subject.endswith("/") else ""
@@ -212,17 +202,21 @@ class Repairs:
         content = text.encode()
         rules = parse(content, TURTLE, base_iri=self.base_url + acl.path).dataset
         changes = await self._index().of(acl.path, rules)
-        put = Put(acl.path, acl.kind, TURTLE, InlineBody(content), creates=False)
-        conditions = [AtVersion(acl.path, acl.version), *changes.preconditions]
+        put = storage_records.Put(
+            acl.path, acl.kind, TURTLE, storage_records.InlineBody(content), creates=False
+        )
+        conditions = [storage_records.AtVersion(acl.path, acl.version), *changes.preconditions]
         return await self._commit(conditions, puts=[put], records=changes.records)
 
-    async def _delete(self, found: Metadata) -> bool:
+    async def _delete(self, found: storage_records.Metadata) -> bool:
         """Delete a document, and its ACL and description as a DELETE does."""
-        auxiliary = (acl_of(found.path), description_of(found.path))
-        conditions: list[Precondition] = [AtVersion(found.path, found.version)]
+        auxiliary = (identifiers.acl_of(found.path), identifiers.description_of(found.path))
+        conditions: list[storage_records.Precondition] = [
+            storage_records.AtVersion(found.path, found.version)
+        ]
         deletes = [found.path]
-        records: list[Record] = []
-        if found.kind is ResourceKind.DOCUMENT:
+        records: list[storage_records.Record] = []
+        if found.kind is storage_records.ResourceKind.DOCUMENT:
             for path in auxiliary:
                 other = await self._read(path)
                 if other is None:
@@ -234,13 +228,13 @@ class Repairs:
                     content = b""
                 self.aside.write(content, code="deleted-with", where=path)
                 deletes.append(path)
-                conditions.append(AtVersion(path, other.version))
+                conditions.append(storage_records.AtVersion(path, other.version))
             changes = await self._index().of(auxiliary[0], _EMPTY)
             records += changes.records
             conditions += changes.preconditions
         return await self._commit(conditions, deletes=deletes, records=records)
 
-    async def take_orphan_body(self, path: ResourcePath) -> bool:
+    async def take_orphan_body(self, path: identifiers.ResourcePath) -> bool:
         content = await self.records.store.take_orphan_body(path)
         if content is None:
             return False
@@ -249,13 +243,20 @@ class Repairs:
 
     # --- containers and figures ---------------------------------------------------------------
 
-    async def create_containers(self, path: ResourcePath) -> bool:
+    async def create_containers(self, path: identifiers.ResourcePath) -> bool:
         """Create the containers that are missing above a resource, and have them count it."""
-        above = [each for each in ancestors(path) if storage_root(each) is not None]
+        above = [
+            each
+            for each in identifiers.ancestors(path)
+            if identifiers.storage_root(each) is not None
+        ]
         stored = await self.records.store.read_metadata(above)
         missing = [each for each in sorted(above, key=len) if stored[each] is None]
         puts = [
-            Put(each, _kind_of(each), TURTLE, InlineBody(b""), creates=True) for each in missing
+            storage_records.Put(
+                each, _kind_of(each), TURTLE, storage_records.InlineBody(b""), creates=True
+            )
+            for each in missing
         ]
         if puts and not await self._commit([], puts=puts):
             return False
@@ -265,22 +266,27 @@ class Repairs:
         await self.records.store.recount()
         return True
 
-    async def drop_entry(self, found: Entry) -> bool:
+    async def drop_entry(self, found: storage_records.Entry) -> bool:
         """Set a record aside, and remove it."""
-        entry = EntryId(found.entry)
+        entry = storage_records.EntryId(found.entry)
         self.aside.write(found.value, code="record", where=entry)
-        return await self._commit([EntryAt(entry, found.version)], records=[DropEntry(entry)])
+        return await self._commit(
+            [storage_records.EntryAt(entry, found.version)],
+            records=[storage_records.DropEntry(entry)],
+        )
 
-    async def drop_rows(self, table: SqlTable, storage: ResourcePath) -> bool:
+    async def drop_rows(self, table: SqlTable, storage: identifiers.ResourcePath) -> bool:
         """Set the rows of a feature aside that belong to a storage, and remove them."""
         statement = table.select(f"WHERE {table.storage} = %s")
         rows = await self.records.store.fetch(statement, storage)
         content = msgspec.json.encode([dict(zip(table.columns, row, strict=True)) for row in rows])
         self.aside.write(content, code=Code.ROWS_ORPHANED.value, where=f"{table.name} {storage}")
-        drops = [DropRow(table, table.key_of(row)) for row in rows]
-        return await self._commit([Absent(storage)], records=drops)
+        drops = [storage_records.DropRow(table, table.key_of(row)) for row in rows]
+        return await self._commit([storage_records.Absent(storage)], records=drops)
 
-    async def index_acl(self, path: ResourcePath, version: Version, rules: Dataset) -> bool:
+    async def index_acl(
+        self, path: identifiers.ResourcePath, version: storage_records.Version, rules: Dataset
+    ) -> bool:
         """Record the rules of an ACL in the index."""
         changes = await self._index().of(path, rules)
         found = await self._read(path)
@@ -317,23 +323,23 @@ class Repairs:
     def _index(self) -> RulesIndex:
         return RulesIndex(self.records, base_url=self.base_url)
 
-    async def _read(self, path: ResourcePath) -> Metadata | None:
+    async def _read(self, path: identifiers.ResourcePath) -> storage_records.Metadata | None:
         return (await self.records.store.read_metadata([path]))[path]
 
-    async def _owner_of(self, path: ResourcePath) -> str | None:
-        root = storage_root(path)
+    async def _owner_of(self, path: identifiers.ResourcePath) -> str | None:
+        root = identifiers.storage_root(path)
         pod = None if root is None else await self.records.store.read_pod(root.strip("/"))
         return None if pod is None else pod.owner
 
     async def _commit(
         self,
-        preconditions: Sequence[Precondition],
+        preconditions: Sequence[storage_records.Precondition],
         *,
-        puts: Sequence[Put] = (),
-        deletes: Sequence[ResourcePath] = (),
-        records: Sequence[Record] = (),
+        puts: Sequence[storage_records.Put] = (),
+        deletes: Sequence[identifiers.ResourcePath] = (),
+        records: Sequence[storage_records.Record] = (),
     ) -> bool:
-        write = Write(
+        write = storage_records.Write(
             version=self.records.new_version(),
             at_ms=self.records.now_ms(),
             preconditions=tuple(preconditions),
@@ -341,13 +347,15 @@ class Repairs:
             deletes=tuple(deletes),
             records=tuple(records),
         )
-        return isinstance(await self.records.store.commit(write), Committed)
+        return isinstance(await self.records.store.commit(write), storage_records.Committed)
 
 
 def _make_private(path: Path) -> None:
     path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
 
 
-def _kind_of(container: ResourcePath) -> ResourceKind:
-    is_root = storage_root(container) == container
-    return ResourceKind.STORAGE if is_root else ResourceKind.CONTAINER
+def _kind_of(container: identifiers.ResourcePath) -> storage_records.ResourceKind:
+    is_root = identifiers.storage_root(container) == container
+    return (
+        storage_records.ResourceKind.STORAGE if is_root else storage_records.ResourceKind.CONTAINER
+    )
