@@ -354,7 +354,11 @@ class PodPages:
             ),
             ActivityPage(site, activity, agent_names),
             StoragePage(site, self._usage),
-            ProfilePage(site, Profiles(services.resources, services.parse, services.base_url)),
+            ProfilePage(
+                site,
+                Profiles(services.resources, services.parse, services.base_url),
+                self.previews,
+            ),
             SecurityPage(
                 site,
                 provider.pages.own_account if provider else None,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import replace
 
 import pyoxigraph
 import pytest
+from PIL import Image
 
 from podstead.app.operator.administration import open_root
 from podstead.config import Settings
@@ -22,7 +24,15 @@ FOAF = "http://xmlns.com/foaf/0.1/"
 VCARD = "http://www.w3.org/2006/vcard/ns#"
 SEE_ALSO = "http://www.w3.org/2000/01/rdf-schema#seeAlso"
 PRIVATE = "/alice/profile/details.ttl"
-PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 100
+
+
+def png(color: str) -> bytes:
+    written = io.BytesIO()
+    Image.new("RGB", (8, 8), color).save(written, "PNG")
+    return written.getvalue()
+
+
+PNG = png("red")
 
 
 async def statements(server: Server, path: str = "/alice/") -> set[tuple[str, str]]:
@@ -124,7 +134,7 @@ async def test_a_picture_is_as_public_as_the_profile(
     await alice.send(await alice.get(PROFILE), PROFILE, name="Alice", public=other)
     assert (await server.bob.get(path)).status == (200 if other == "yes" else 403)
     # Another picture replaces it, and removing leaves none.
-    page = await post_picture(alice, csrf_token_of(page), PNG + b"1")
+    page = await post_picture(alice, csrf_token_of(page), png("blue"))
     assert (await server.alice.get(path)).status == 404
     page = await post_picture(alice, csrf_token_of(page), b"", remove="yes")
     assert "Your profile shows no picture any more." in page.text

@@ -468,7 +468,7 @@ async def test_xml_is_downloaded_whatever_it_claims_to_be(
 async def test_a_thumbnail_is_made_for_each_version(server: Server, alice: Browser) -> None:
     await put_previewed(server, "p.png", picture("red"), "image/png")
     listed = await alice.get(FILES)
-    address = listed.text.partition('<img src="')[2].partition('"')[0]
+    address = THUMBNAILS + listed.text.partition(f'<img src="{THUMBNAILS}')[2].partition('"')[0]
     assert address.startswith(f"{THUMBNAILS}p.png?v=")
     first = await alice.ask("GET", address)
     assert (first.status, first.header("content-type")) == (200, "image/webp")

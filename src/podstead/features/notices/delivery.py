@@ -224,6 +224,8 @@ class Boxes(notifier.Notifier):
                 f"{NOTICES}/{each.notice_id}",
                 each.at_ms,
                 is_unread=not each.is_read,
+                by=(by := self._by(each)),
+                who=Names(self.base_url).iri(by) if by else "",
             )
             for each in notices
             if (text := self._text(each, texts)) is not None
@@ -234,8 +236,12 @@ class Boxes(notifier.Notifier):
         kind = notifier.PERSON_NOTICE_KINDS.get(notice.kind)
         if kind is None:
             return None
-        iri = self.base_url + notice.by if notice.by.startswith("/") else notice.by
-        return texts.get(kind.text) % {"who": Names(self.base_url).iri(iri), "name": notice.name}
+        who = Names(self.base_url).iri(self._by(notice))
+        return texts.get(kind.text) % {"who": who, "name": notice.name}
+
+    def _by(self, notice: notices_box.KeptNotice) -> str:
+        """The IRI of whoever did it; empty for the server itself."""
+        return self.base_url + notice.by if notice.by.startswith("/") else notice.by
 
     async def _read(
         self, root: ResourcePath

@@ -161,6 +161,8 @@ class EntryRow:
     time: str = ""
     clock: str = ""
     """When an event of one day begins, as the grid of a month shows it."""
+    person: str = ""
+    """The WebID of a contact, if one is among the websites; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +259,7 @@ class CollectionPages:
             about,
             _times(entry),
             "" if start is None or _last_day(entry, start) != start.day else start.time,
+            next((each for each in entry.values.get("website", ()) if "#" in each), ""),
         )
 
     def _weeks(

@@ -42,7 +42,8 @@ _PUTS_BETWEEN_SWEEPS: Final = 64
 
 
 class ThumbnailFiles:
-    """Stores thumbnails by the path and the version of the picture."""
+    """Stores thumbnails by the path and the version of the picture, and by ``kind`` where a picture
+    has several."""
 
     def __init__(self, folder: Path, *, clock: Clock, max_bytes: int = MAX_BYTES) -> None:
         """``folder`` is created with the first thumbnail."""
@@ -51,18 +52,20 @@ class ThumbnailFiles:
         self._max_bytes = max_bytes
         self._puts = 0
 
-    async def get(self, path: ResourcePath, version: Version) -> bytes | None:
+    async def get(self, path: ResourcePath, version: Version, kind: str = "") -> bytes | None:
         """The thumbnail, empty if the picture has none; ``None`` if it is not here."""
-        return await asyncio.to_thread(self._read, self._file(path, version))
+        return await asyncio.to_thread(self._read, self._file(path, version, kind))
 
-    async def put(self, path: ResourcePath, version: Version, content: bytes) -> None:
+    async def put(
+        self, path: ResourcePath, version: Version, content: bytes, kind: str = ""
+    ) -> None:
         """Store a thumbnail, or by empty content that there is none."""
         sweeps = self._puts % _PUTS_BETWEEN_SWEEPS == 0
         self._puts += 1
-        await asyncio.to_thread(self._write, self._file(path, version), content, sweeps)
+        await asyncio.to_thread(self._write, self._file(path, version, kind), content, sweeps)
 
-    def _file(self, path: ResourcePath, version: Version) -> Path:
-        return self._folder / hashlib.sha256(f"{version} {path}".encode()).hexdigest()
+    def _file(self, path: ResourcePath, version: Version, kind: str) -> Path:
+        return self._folder / hashlib.sha256(f"{kind}{version} {path}".encode()).hexdigest()
 
     def _read(self, file: Path) -> bytes | None:
         try:

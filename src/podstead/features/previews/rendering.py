@@ -16,6 +16,10 @@ def _carried_out(task: str, arguments: Mapping[str, str], content: bytes) -> byt
         from podstead.features.previews.pictures import thumbnail
 
         return thumbnail(content)
+    if task == "square":
+        from podstead.features.previews.pictures import square
+
+        return square(content, **arguments)
     if task == "taken":
         from podstead.features.previews.pictures import when_taken
 

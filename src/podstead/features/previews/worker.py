@@ -13,7 +13,8 @@ from typing import Any, Final, TypeVar, cast
 from podstead.app.services import Services
 from podstead.core import media_types
 from podstead.core.caches import BoundedCache
-from podstead.core.errors import NotFound
+from podstead.core.conditional import Conditions
+from podstead.core.errors import NotFound, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features import WorkerFeature
 from podstead.features.previews.cards import read_cards, read_statements
@@ -29,14 +30,15 @@ from podstead.resources.service import ResourceService
 from podstead.storage.layout import RootLayout
 from podstead.storage.open_body import OpenBody, whole_body
 from podstead.storage.records import Metadata
+from podstead.web.account.profile import Profiles
 from podstead.web.browsers import VARY_BY_COOKIE
 from podstead.web.files import documents
-from podstead.web.pages.addresses import THUMBNAIL
+from podstead.web.pages.addresses import FACE, THUMBNAIL
 from podstead.web.pages.kinds import Kind, language_of
 from podstead.web.pages.links import Links
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_
-from podstead.web.response import HeaderField, Response, content_response
+from podstead.web.response import HeaderField, Response, conditional_response, content_response
 from podstead.web.routes import REST, route
 
 MAX_LINKED_DATA_BYTES: Final = 2 * 1024 * 1024
@@ -101,7 +103,9 @@ class PreviewsInWorker(WorkerFeature):
 
     @cached_property
     def pages(self) -> tuple[object, ...]:  # type: ignore[override]
-        return (Thumbnails(self._services.resources, self._renderer, self._files),)
+        services = self._services
+        profiles = Profiles(services.resources, services.parse, services.base_url)
+        return (Thumbnails(services.resources, self._renderer, self._files, profiles),)
 
 
 class Previews(documents.ContentPreviews):
@@ -131,6 +135,11 @@ class Previews(documents.ContentPreviews):
 
     async def taken(self, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
         return await self._dates.taken(pictures)
+
+    async def portrait(self, photo: bytes, page: PageRequest) -> bytes | None:
+        return await self._renderer.carry_out(
+            "square", {"pixels": str(PORTRAIT_PIXELS)}, photo, requester=page.requester
+        )
 
     async def markdown(self, text: str, document: str, page: PageRequest) -> str | None:
         arguments = {"base_url": self._base_url, "document": document}
@@ -273,6 +282,16 @@ _NONE: Final = (
 )
 """Stands in for the thumbnail of a picture that has none."""
 
+PORTRAIT_PIXELS: Final = 512
+"""The sides of the photo of a profile, as it is stored."""
+FACE_PIXELS: Final = 96
+"""The sides of a face beside a name, for screens of triple density."""
+_NO_FACE: Final = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
+"""Lets the initials behind it be seen."""
+_FACE_KEPT: Final = (b"cache-control", b"private, max-age=300")
+_OWN_FACE_KEPT: Final = (b"cache-control", b"private, no-cache")
+"""Whoever changes it sees that at once."""
+
 
 def thumbnail_url(metadata: Metadata) -> str:
     """The address, which changes with the picture."""
@@ -281,25 +300,18 @@ def thumbnail_url(metadata: Metadata) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Thumbnails:
-    """Sends thumbnails to those who may read the picture."""
+    """Sends thumbnails, and the faces of people, to those who may read the picture."""
 
     resources: ResourceService
     renderer: RenderingProcesses
     store: ThumbnailFiles
+    profiles: Profiles
 
     @route(THUMBNAIL + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound, Overloaded."""
         target = page.target
-        if is_container(target):
-            raise NotFound("A folder has no thumbnail")
-        outcome = await self.resources.handle(page.operation("HEAD", target))
-        stored = outcome.metadata
-        if outcome.result is not Result.REPRESENTED or stored is None or not has_thumbnail(stored):
-            raise NotFound("This has no thumbnail")
-        made = await self.store.get(target, stored.version)
-        if made is None:
-            made = await self._made(page, stored)
+        made = await self._small(page, await self._picture(page, target), "thumbnail")
         headers: list[HeaderField] = [_KEPT, _POLICY]
         return content_response(
             made or _NONE,
@@ -309,7 +321,49 @@ class Thumbnails:
             vary=VARY_BY_COOKIE,
         )
 
-    async def _made(self, page: PageRequest, stored: Metadata) -> bytes:
+    @route(FACE, "GET", is_page=False)
+    async def get_face(self, page: PageRequest) -> Response:
+        """The photo of somebody; where the person who asks may see none, a transparent picture.
+        Raises BadRequest, Overloaded, ServerTrouble."""
+        web_id, version, made = page.query_text("of"), "none", b""
+        try:
+            target = await self.profiles.photo(page, web_id)
+            stored = None if target is None else await self._picture(page, target)
+        except RequestRefused:
+            stored = None
+        if stored is not None:
+            made = await self._small(page, stored, "square", pixels=str(FACE_PIXELS))
+            version = stored.version if made else version
+        is_own = page.person is not None and page.person.web_id == web_id
+        response = conditional_response(
+            made or _NO_FACE,
+            "image/webp" if made else "image/svg+xml",
+            method=page.request.method,
+            etag=f'"{version}"',
+            conditions=Conditions(if_none_match=page.request.fields.get(b"if-none-match")),
+            headers=[_OWN_FACE_KEPT if is_own else _FACE_KEPT, _POLICY],
+        )
+        response.vary = VARY_BY_COOKIE
+        return response
+
+    async def _picture(self, page: PageRequest, target: ResourcePath) -> Metadata:
+        """The picture at a path. Raises NotAuthenticated, AccessDenied, NotFound."""
+        if is_container(target):
+            raise NotFound("A folder has no thumbnail")
+        outcome = await self.resources.handle(page.operation("HEAD", target))
+        stored = outcome.metadata
+        if outcome.result is not Result.REPRESENTED or stored is None or not has_thumbnail(stored):
+            raise NotFound("This has no thumbnail")
+        return stored
+
+    async def _small(
+        self, page: PageRequest, stored: Metadata, task: str, **arguments: str
+    ) -> bytes:
+        """A picture in small, made by a task; empty if it cannot be made."""
+        kind = "".join(arguments.values())
+        made = await self.store.get(stored.path, stored.version, kind)
+        if made is not None:
+            return made
         read_version = stored.version
 
         async def content() -> bytes:
@@ -327,6 +381,6 @@ class Thumbnails:
                 return body
             return b"" if body is None else await whole_body(cast("OpenBody", body))
 
-        made = await self.renderer.carry_out("thumbnail", {}, content, requester=page.requester)
-        await self.store.put(stored.path, read_version, made or b"")
+        made = await self.renderer.carry_out(task, arguments, content, requester=page.requester)
+        await self.store.put(stored.path, read_version, made or b"", kind)
         return made or b""

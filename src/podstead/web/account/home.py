@@ -479,6 +479,7 @@ class HomePage:
                     "address": files_url(each.resource),
                     "is_container": each.resource.endswith("/"),
                     "whose": shown_name(each.storage),
+                    "storage": each.storage,
                 }
                 for each in shared.resources
                 if Mode.READ in each.here

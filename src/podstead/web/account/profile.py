@@ -21,6 +21,7 @@ from podstead.rdf import identity_statements
 from podstead.rdf.graph import EMPTY_GRAPH, Graph, RdfParser
 from podstead.resources.service import ResourceService
 from podstead.web.codes import WebCodes
+from podstead.web.files.documents import ContentPreviews
 from podstead.web.forms import read_parts
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import PROFILE, files_url, raw_url
@@ -146,6 +147,20 @@ class Profiles:
             return parse_path(url[len(self.base_url) :].encode("ascii"))
         except (BadRequest, UnicodeEncodeError):
             return None
+
+    async def photo(self, page: PageRequest, web_id: str) -> ResourcePath | None:
+        """The photo of a person whose pod is here, as the profile names it to the person who asks;
+        ``None`` if it is not in that pod, which nobody else can fill. Raises RequestRefused,
+        ServerTrouble."""
+        places = self.places(web_id)
+        public = await self._graph(page, places.document)
+        named = identity_statements.read_details(public, web_id).picture
+        further = self.base_url + places.private_document
+        if not named and identity_statements.names_further_document(public, web_id, further):
+            private = await self._graph(page, places.private_document)
+            named = identity_statements.read_details(private, web_id).picture
+        path = self.path_of(named)
+        return path if path is not None and path.startswith(places.storage) else None
 
     async def read(self, page: PageRequest, places: ProfilePlaces) -> Profile:
         """The profile. Raises RequestRefused, ServerTrouble."""
@@ -331,6 +346,7 @@ class ProfilePage:
 
     site: Site
     profiles: Profiles
+    previews: ContentPreviews
 
     @route(addresses.PROFILE, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -391,10 +407,11 @@ class ProfilePage:
         if removes:
             await self.profiles.remove_picture(page, places)
             return self.site.see_other(PROFILE, Notice("picture-removed"))
-        media_type = picture_type(picture)
-        if media_type is None:
+        photo = await self.previews.portrait(picture, page) if picture_type(picture) else None
+        media_type = picture_type(photo or b"")
+        if photo is None or media_type is None:
             return self.site.see_other(PROFILE, Notice("no-picture"))
-        await self.profiles.add_picture(page, places, picture, media_type)
+        await self.profiles.add_picture(page, places, photo, media_type)
         return self.site.see_other(PROFILE, Notice("picture-saved"))
 
     def _page(

@@ -145,6 +145,12 @@ class ContentPreviews:
         del pictures
         return {}
 
+    async def portrait(self, photo: bytes, page: PageRequest) -> bytes | None:
+        """A photo of somebody as it is stored for a profile; ``None`` if it is no picture. Raises
+        Overloaded."""
+        del page
+        return photo
+
     async def markdown(self, text: str, document: str, page: PageRequest) -> str | None:
         """Markdown as safe HTML, for a document at this address; ``None`` if it cannot be made.
         Raises Overloaded."""

@@ -86,6 +86,10 @@ class ShownPersonNotice:
     address: str
     at_ms: int
     is_unread: bool
+    by: str = ""
+    """The IRI of whoever did it; empty for the server itself."""
+    who: str = ""
+    """What the page calls that person."""
 
 
 class NoticeChannel:

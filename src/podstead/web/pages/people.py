@@ -6,12 +6,13 @@ else: it is the name of the pod on this server, what the reader's own contacts s
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from zlib import crc32
 
 from podstead.wac.acl import NOSTR_DID, local_path
-from podstead.web.pages.addresses import shown_name
+from podstead.web.pages.addresses import FACE, shown_name
 
 HUES: Final = 6
 """How many colours faces have, by the classes ``hue-0`` and so on."""
@@ -54,6 +55,22 @@ def initials(name: str) -> str:
     if not words:
         return "?"
     return "".join(word[0] for word in (words[0], *words[1:2])).upper()
+
+
+_base_url_of_faces: ContextVar[str] = ContextVar("base_url_of_faces", default="")
+
+
+def use_faces_of(base_url: str) -> None:
+    """Show photos of people of the server with this base URL on the page of the current request;
+    none for an empty one."""
+    _base_url_of_faces.set(base_url)
+
+
+def face_url(iri: str) -> str:
+    """The address of the photo of somebody of this server, which is transparent if there is none;
+    empty for others, and on pages that show no photos."""
+    base_url = _base_url_of_faces.get()
+    return f"{FACE}?of={quote(iri, safe='')}" if base_url and iri.startswith(f"{base_url}/") else ""
 
 
 def hue(text: str) -> int:

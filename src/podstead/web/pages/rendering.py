@@ -17,6 +17,7 @@ from podstead.web.browsers import VARY_BY_COOKIE
 from podstead.web.pages import addresses, formats
 from podstead.web.pages.cookies import NOTICES, Notice, Tone
 from podstead.web.pages.formats import number_text, size_text
+from podstead.web.pages.people import use_faces_of
 from podstead.web.pages.request import NOTHING_WAITS, SAFE, PageRequest, Person, Waiting
 from podstead.web.pages.templates import HTML, render
 from podstead.web.pages.texts import ENGLISH, LANGUAGES, N_, _, current_texts, texts_in, use_texts
@@ -250,6 +251,7 @@ class PageRenderer:
         self._of_console = self._entries
         self._actions: frozenset[str] = frozenset()
         self._notices_address = ""
+        self._base_url_of_faces = ""
         self.page_heads: Sequence[str] = ()
         """Templates for the head of the pages of people who are signed in."""
 
@@ -264,6 +266,7 @@ class PageRenderer:
         pages to the notices of the person."""
         self._notices_address = notices_address
         existing = frozenset(paths)
+        self._base_url_of_faces = self._base_url if addresses.FACE in existing else ""
         self._entries = entries(existing, (*ENTRIES, *further))
         self._of_console = entries(existing, CONSOLE_ENTRIES)
         prefix = f"{addresses.PREFIX}/"
@@ -295,6 +298,7 @@ class PageRenderer:
         runs only the scripts of this server's package: neither scripts nor styles stand in the
         page itself."""
         person = page.person
+        use_faces_of(self._base_url_of_faces)
         is_plain = page.request.path.startswith((addresses.CONSOLE, *_WITHOUT_NAVIGATION))
         body = render_in_layout(
             template,

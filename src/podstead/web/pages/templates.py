@@ -19,7 +19,7 @@ from podstead.web.codes import WebCodes
 from podstead.web.content_coding import CONTENT_ENCODING, accepts_gzip, compressed
 from podstead.web.cors import CorsPolicy
 from podstead.web.pages.addresses import ASSETS
-from podstead.web.pages.people import hue, initials
+from podstead.web.pages.people import face_url, hue, initials
 from podstead.web.pages.texts import current_texts
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response, content_response
@@ -145,6 +145,7 @@ def load_templates() -> Environment:
     environment.globals["_"] = _translated  # faster than that of the extension
     environment.globals["page_language"] = lambda: current_texts().language
     environment.globals["asset_url"] = asset_url
+    environment.globals["face_url"] = face_url
     environment.filters |= {"initials": initials, "hue": hue}
     environment.globals["has_asset"] = load_assets().__contains__
     return environment

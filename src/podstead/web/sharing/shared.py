@@ -58,6 +58,7 @@ class ShownShared:
     """The page about it; ``None`` if the person cannot read it."""
     is_container: bool
     place: str
+    storage: ResourcePath
     from_whom: str
     role: str
 
@@ -243,6 +244,7 @@ def _shared(shared: SharedResource) -> ShownShared:
         address=addresses.files_url(path) if Mode.READ in shared.here else None,
         is_container=is_container(path),
         place=_place(path),
+        storage=shared.storage,
         from_whom=addresses.shown_name(shared.storage),
         role=role,
     )
