@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.features.web_push.push import Subscription
 from tests.support.browser_fixtures import axe, chromium  # noqa: F401 - fixtures
 from tests.support.browser_people import PHONE_WIDTH, Window, sign_in, sign_out, violations
 from tests.support.chromium import with_notifications
 from tests.support.people import create_account
+from tests.support.push_subscription import Subscription
 from tests.support.server import ServerProcess, server_fixture
 from tests.support.waiting import wait_until
 

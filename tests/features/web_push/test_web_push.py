@@ -33,7 +33,11 @@ from podstead.outbound import requests
 from podstead.storage.pods import revocations
 from podstead.storage.record_store import RecordKind
 from podstead.web.pages.notifier import SHARED, PersonNotice
-from tests.features.web_push.push import (
+from tests.support.application import BASE, Server, Start, password_of
+from tests.support.browser import Browser
+from tests.support.clock import FakeClock
+from tests.support.pod_pages import csrf_token_of, sign_in_by_token, sign_in_to_account
+from tests.support.push_subscription import (
     InvalidSignature,
     Subscription,
     decode,
@@ -41,10 +45,6 @@ from tests.features.web_push.push import (
     private_key,
     vapid_claims,
 )
-from tests.support.application import BASE, Server, Start
-from tests.support.browser import Browser
-from tests.support.clock import FakeClock
-from tests.support.pod_pages import csrf_token_of, sign_in_by_token, sign_in_to_account
 from tests.support.webhook_receiver import Delivered, Receiver, running_receiver
 
 ALICE, BOB = f"{BASE}/alice/#me", f"{BASE}/bob/#me"
@@ -211,6 +211,27 @@ async def test_a_notice_reaches_the_browser_and_only_that_can_read_it(
     assert 0 < claims["exp"] - clock.now_ms() // 1000 <= 24 * 3600
     assert claims["sub"].startswith(BASE)
     await until_empty(services, PUSHES)
+
+
+async def test_the_owner_of_an_account_has_signed_in_recently(
+    start: Start, receiver: Receiver, clock: FakeClock
+) -> None:
+    """Who finds an open session does not get the notices for good."""
+    server = await start(idp=True, clock=clock)
+    browser = await sign_in_to_account(server)
+    await subscribe(browser, receiver, "first")
+    assert "data-signs-in-first" not in (await browser.get(NOTICES)).text
+    clock.advance(11 * 60)
+    refused = await call(browser, PUSH, Subscription(f"{receiver.url}/second").sent)
+    assert refused.status == 403
+    page = await browser.get(NOTICES)
+    assert 'data-again="/idp/login?again=push" data-signs-in-first' in page.text
+    assert page.text.count('name="device"') == 1
+    again = await browser.get("/idp/login?again=push")
+    assert "Confirm that it is you before your notices are shown" in again.text
+    page = await browser.send(again, "/idp/login", password=password_of("alice"))
+    assert page.path == NOTICES
+    await subscribe(browser, receiver, "second")
 
 
 async def test_a_name_that_looks_like_an_address_is_left_out(

@@ -16,6 +16,7 @@ from podstead.jose.tokens import SigningKeyPair
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned
 from podstead.storage.records import Record
 from podstead.web.browsers import browser_name
+from podstead.web.pages.addresses import again_url
 from podstead.web.pages.notifier import NoticeChannel
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ MAX_TEXT_CHARACTERS: Final = 300
 _DAY_S: Final = 24 * 3600
 _HASH_CHARACTERS: Final = 32
 _MARK: Final = "vapid"
+PURPOSE: Final = "push"
+"""What a recent sign-in is asked for."""
 
 
 class Device(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -123,12 +126,14 @@ class Devices(NoticeChannel):
         return sorted(found, key=lambda each: each.value.since_ms, reverse=True)
 
     async def facts(self, page: PageRequest, root: ResourcePath) -> Mapping[str, object]:
-        del page
+        person = page.signed_in()
         return {
+            "again": "" if person.session is None else again_url(PURPOSE),
+            "signs_in_first": person.session is not None and not person.signed_in_recently,
             "devices": [
                 (each.key, browser_name(each.value.user_agent), each.value.since_ms)
                 for each in await self.of(root)
-            ]
+            ],
         }
 
     async def add(self, root: ResourcePath, device: Device) -> None:

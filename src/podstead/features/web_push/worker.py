@@ -19,7 +19,7 @@ from podstead.features.web_push import devices as web_push_devices
 from podstead.features.web_push.delivery import PushSender
 from podstead.web.browsers import json_response
 from podstead.web.codes import WebCodes
-from podstead.web.pages.addresses import PREFIX
+from podstead.web.pages.addresses import AGAIN, AGAIN_REASONS, PREFIX
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.notifier import Notifier, pod_of_notices
 from podstead.web.pages.request import PageRequest
@@ -36,6 +36,10 @@ TESTS_PER_HOUR: Final = 10
 _TEST: Final = N_("Notices arrive here.")
 _ID_BYTES: Final = 8
 
+AGAIN[web_push_devices.PURPOSE] = f"{PREFIX}/notices#push"
+AGAIN_REASONS[web_push_devices.PURPOSE] = N_(
+    "Confirm that it is you before your notices are shown outside of these pages."
+)
 add_notices(
     Tone.DONE,
     push_on=N_("This browser shows notices."),
@@ -123,9 +127,12 @@ class PushPages:
 
     @route(PUSH, "POST", is_page=False)
     async def add(self, page: PageRequest) -> Response:
-        """Add the browser that sends this, with the members of its subscription. Raises
-        NotAuthenticated, WrongFormToken, NotFound, BadRequest, ServerTrouble."""
+        """Add the browser that sends this, with the members of its subscription. People with an
+        account have signed in recently. Raises NotAuthenticated, WrongFormToken, SignInAgain,
+        NotFound, BadRequest, ServerTrouble."""
         sent = await page.form()
+        if page.open_session is not None:
+            page.recent_owner()
         identity = page.signed_in().identity
         device = web_push_devices.Device(
             endpoint=sent.text("endpoint"),

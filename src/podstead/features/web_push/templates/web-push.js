@@ -90,11 +90,15 @@ async function isKnown(endpoint) {
 }
 
 button?.addEventListener("click", async () => {
+  const { again, failed, signsInFirst } = part?.dataset ?? {};
+  if (again && signsInFirst !== undefined) return location.assign(again);
   button.disabled = true;
   try {
     await turnOn();
-  } catch {
-    say(part?.dataset.failed ?? "");
+  } catch (error) {
+    // The page may have been open for longer than a sign-in counts as recent.
+    if (again && /** @type {Error} */ (error).message === "403") location.assign(again);
+    else say(failed ?? "");
   }
   button.disabled = false;
 });
