@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
+from jinja2 import Environment
 
+import podstead
 from podstead.web.pages.templates import load_assets
 from podstead.web.pages.texts import LANGUAGES, preferred_language, texts_in
 from tests.support.application import Server, Start
@@ -52,6 +56,48 @@ def test_the_language_is_the_one_that_the_browser_prefers(
     header: str | None, language: str
 ) -> None:
     assert preferred_language(header) == language
+
+
+SOURCES = Path(podstead.__file__).parent
+TEMPLATES = sorted(
+    path
+    for path in SOURCES.rglob("templates/**/*.html")
+    if path.name != "components_page.html"  # for whoever works on the pages
+)
+NOT_TRANSLATED = {"Podstead", "RSA", "bit", "SHA-256", "autofocus", "required"}
+"""Names, what is the same in every language, and attributes of tags."""
+
+
+class ShownText(HTMLParser):
+    """What a template shows apart from its expressions, except code that people copy."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self._inside = 0
+        lexed = Environment(extensions=["jinja2.ext.i18n"]).lex(path.read_text("utf-8"))
+        html = "".join(value if kind == "data" else " " for _, kind, value in lexed)
+        # A block of a template may be no more than the attributes of a tag of its layout.
+        self.feed(re.sub(r'\s[\w-]+="[^"<>]*"(?=[^<>]*<)', "", html))
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside += tag in {"pre", "svg"}
+        for name, value in attrs:
+            if name in {"alt", "aria-label", "title"}:
+                self.handle_data(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside -= tag in {"pre", "svg"}
+
+    def handle_data(self, data: str) -> None:
+        if not self._inside and self.cdata_elem is None:
+            self.words += re.findall(r"[^\W\d_][\w-]+", data)
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_template_has_no_text_that_is_not_translated(path: Path) -> None:
+    assert set(ShownText(path).words) <= NOT_TRANSLATED
 
 
 async def test_a_page_has_the_language_of_its_reader(browser: Browser) -> None:
