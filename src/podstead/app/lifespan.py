@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
-from collections.abc import Coroutine, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from podstead.app.adapters.audit import log_acts_regularly, store_regularly
+from podstead.app.adapters.audit import logging_acts
 from podstead.app.adapters.system import SystemRandomness
+from podstead.core.background import AGAIN_S, Background
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.features import WorkerFeature
@@ -30,6 +31,8 @@ SWEEP_LEASE_MS = 180_000
 """How long a worker that has died keeps others from sweeping. A sweep may take longer: then two run
 at once, and skip what the other removes."""
 _LOOK_S = 60
+_EVENTS_S = 1
+"""How often events are stored."""
 
 
 class WorkerLifespan:
@@ -40,14 +43,11 @@ class WorkerLifespan:
         self._rules_index = RulesIndexBuilder(
             index=services.rules_index, documents=services.documents, records=services.records
         )
-        self._tasks: list[asyncio.Task[None]] = []
+        self._background: list[Background] = []
 
     def span(self) -> Lifespan:
         """The callbacks of the application's lifespan."""
         return Lifespan(self._start, self._stop, self._services.live_updates.drain)
-
-    def _run(self, task: Coroutine[Any, Any, None]) -> None:
-        self._tasks.append(asyncio.create_task(task))
 
     async def _start(self) -> None:
         services, provider = self._services, self._services.provider
@@ -64,20 +64,22 @@ class WorkerLifespan:
         lease = None
         if services.settings.database is not None:  # of the workers of all nodes, one sweeps
             lease = Lease("sweep", records, lasts_ms=SWEEP_LEASE_MS)
-        self._run(
-            sweep_regularly(services.store, services.features, provider, services.clock, lease)
-        )
+        sweeping = Sweeping(services.store, services.features, provider, services.clock, lease)
+        self._begin(sweeping.in_background())
         if not await _has_step_completed(self._rules_index):
-            self._run(build_index(self._rules_index))
-        self._run(services.live.follow())
-        self._run(log_acts_regularly(records))
+            failed = "The index over access rules is incomplete"
+            self._begin(Background(self._rules_index.run, logger, failed))
+        self._begin(services.live.following(), at_once=False)
+        self._begin(logging_acts(records))
         if provider is not None:
-            self._run(store_regularly(provider.audit.store, provider.slow_requests.store))
+            self._begin(_storing_events(provider))
+
+    def _begin(self, background: Background, *, at_once: bool = True) -> None:
+        background.start(at_once=at_once)
+        self._background.append(background)
 
     async def _stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(each.stop() for each in self._background))
         services = self._services
         await services.stored_answers.close()
         await services.live_updates.drain()
@@ -88,46 +90,53 @@ class WorkerLifespan:
         await services.store.close()
 
 
-async def sweep_regularly(
-    store: Store,
-    features: Sequence[WorkerFeature],
-    provider: Provider | None,
-    clock: Clock,
-    lease: Lease | None = None,
-) -> None:
-    """Runs forever, also after errors; to be run in its own task. With a ``lease``, only its holder
-    sweeps what nodes have in common."""
-    next_ms = 0
-    try:
-        while True:
-            try:
-                is_ours = lease is None or await lease.hold()
-                if lease is None or clock.now_ms() >= next_ms:
-                    next_ms = clock.now_ms() + SWEEP_PERIOD_S * 1000
-                    await store.sweep_own_files(now_ms=clock.now_ms())
-                    for feature in features:
-                        await feature.sweep()
-                    if is_ours:
-                        await store.sweep(now_ms=clock.now_ms())
-                    if provider is not None:
-                        await asyncio.to_thread(provider.keys.maintain)
-            except ServerTrouble:  # for example, because the store is too busy
-                logger.exception("The store could not be swept; it is tried again")
-            await asyncio.sleep(SWEEP_PERIOD_S if lease is None else _LOOK_S)
-    finally:
-        if lease is not None:
-            with contextlib.suppress(ServerTrouble):
-                await lease.release()
+@dataclass(slots=True)
+class Sweeping:
+    """Sweeps regularly. With a ``lease``, only its holder sweeps what nodes have in common."""
+
+    store: Store
+    features: Sequence[WorkerFeature]
+    provider: Provider | None
+    clock: Clock
+    lease: Lease | None = None
+    _next_ms: int = 0
+
+    def in_background(self) -> Background:
+        """What does it."""
+        return Background(
+            self.sweep,
+            logger,
+            "The store could not be swept",
+            every_s=SWEEP_PERIOD_S if self.lease is None else _LOOK_S,
+            again_s=AGAIN_S,
+            at_end=None if self.lease is None else self.lease.release,
+        )
+
+    async def sweep(self) -> None:
+        """Sweep, if it is time. Raises ServerTrouble."""
+        lease, clock = self.lease, self.clock
+        is_ours = lease is None or await lease.hold()
+        if lease is not None and clock.now_ms() < self._next_ms:
+            return
+        self._next_ms = clock.now_ms() + SWEEP_PERIOD_S * 1000
+        await self.store.sweep_own_files(now_ms=clock.now_ms())
+        for feature in self.features:
+            await feature.sweep()
+        if is_ours:
+            await self.store.sweep(now_ms=clock.now_ms())
+        if self.provider is not None:
+            await asyncio.to_thread(self.provider.keys.maintain)
 
 
-async def build_index(rules_index: RulesIndexBuilder) -> None:
-    """Record the access rules that are older than the index; runs until that is done."""
-    while True:
-        try:
-            return await rules_index.run()
-        except ServerTrouble:
-            logger.exception("The index over access rules is incomplete; it will be continued")
-        await asyncio.sleep(SWEEP_PERIOD_S)
+def _storing_events(provider: Provider) -> Background:
+    """What stores the events that wait, the last ones at the end."""
+
+    async def store() -> None:
+        await provider.audit.store()
+        await provider.slow_requests.store()
+
+    failed = "Events could not be stored"
+    return Background(store, logger, failed, every_s=_EVENTS_S, again_s=30, at_end=store)
 
 
 async def _has_step_completed(rules_index: RulesIndexBuilder) -> bool:

@@ -19,7 +19,8 @@ import msgspec
 from podstead.config import Settings
 from podstead.config.settings import settings_table
 from podstead.config.table import Row
-from podstead.core.errors import BadRequest, Conflict, NotFound, ServerTrouble, StartRefused
+from podstead.core.background import Background
+from podstead.core.errors import BadRequest, Conflict, NotFound, StartRefused
 from podstead.features import features
 from podstead.idp.administration.audit_log import Actions, Operator
 from podstead.idp.audit import Audit, AuditEvent
@@ -105,6 +106,7 @@ class LiveSettings:
         self.stored: Mapping[str, StoredSetting] = {}
         self._records = records
         self._version = 0
+        self._seen: int | None = None
         self._lock = asyncio.Lock()
 
     def data_version(self) -> int:
@@ -133,18 +135,16 @@ class LiveSettings:
                 self.stored = stored
                 self._version += 1
 
-    async def follow(self) -> None:
-        """Look at intervals; runs forever, also after errors. What is known stays in effect."""
-        seen: int | None = None
-        while True:
-            await asyncio.sleep(LOOK_S)
-            try:
-                mark = self._records.store.data_version()
-                if mark is None or mark != seen:
-                    await self.look()
-                    seen = mark
-            except ServerTrouble:
-                logger.exception("Changed settings could not be read; it is tried again")
+    async def _look_again(self) -> None:
+        mark = self._records.store.data_version()
+        if mark is None or mark != self._seen:
+            await self.look()
+            self._seen = mark
+
+    def following(self) -> Background:
+        """What looks at intervals. After an error, what is known stays in effect."""
+        failed = "Changed settings could not be read"
+        return Background(self._look_again, logger, failed, every_s=LOOK_S, again_s=LOOK_S)
 
 
 class SettingChanges(Actions):

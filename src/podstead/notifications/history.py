@@ -85,7 +85,7 @@ class Feed:
         """Deliver one page; True if there may be more to read at once."""
         try:
             rows = await self._log.changes_after(self._position, limit=PAGE)
-        except StorageError:
+        except Exception:
             logger.exception("The change log could not be read; trying again")
             return False
         for row in rows:

@@ -22,6 +22,7 @@ from functools import partial
 from math import ceil
 from typing import Final
 
+from podstead.core.background import cancel_and_wait
 from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import RemoteUnavailable
@@ -205,10 +206,7 @@ class Fetcher:
 
     async def close(self) -> None:
         """Stop the fetches in progress; they raise Unreachable."""
-        flights = list(self._flights.values())
-        for task in flights:
-            task.cancel()
-        await asyncio.gather(*flights, return_exceptions=True)
+        await cancel_and_wait(self._flights.values())
 
     def _finished(
         self, flight: _Flight, task: asyncio.Task[foreign_documents.FetchedDocument]

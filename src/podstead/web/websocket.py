@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
 
+from podstead.core.background import cancel_and_wait
 from podstead.core.errors import RateLimited
 from podstead.core.identity import Identity
 from podstead.notifications.deliveries import CAPACITY, EndReason, QueueItem, SubscriberQueue
@@ -340,8 +341,7 @@ class SocketEndpoint:
                     ending = await _send_all(sender, messages)
                 finally:
                     sender.stop()
-                    reading.cancel()
-                    await asyncio.gather(reading, return_exceptions=True)
+                    await cancel_and_wait([reading])
                 await _close(sender.socket, ending)
 
 

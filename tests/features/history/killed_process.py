@@ -103,7 +103,7 @@ async def _nothing(*_: object) -> None:
 
 async def obey(order: Order) -> None:
     """Do what is ordered. Nothing is in the background, and each write removes one former state."""
-    lifespan.sweep_regularly = _nothing  # type: ignore[assignment]
+    lifespan.Sweeping.sweep = _nothing  # type: ignore[assignment,method-assign]
     keeping.BATCH = 1  # type: ignore[misc]
     clock = FakeClock(time_ms=order.time_ms)
     settings = usual_settings(Path(order.root)).with_values(database=order.database)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import contextlib
 import json
 import logging
 import os
@@ -240,19 +239,14 @@ class _SweptFeature(WorkerFeature):
 
 async def test_sweeping_continues_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that is busy or broken for a while is swept again when it is not."""
-    monkeypatch.setattr(lifespan, "SWEEP_PERIOD_S", 0)
+    monkeypatch.setattr(lifespan, "AGAIN_S", 0)
     store, clock = _SweptStore(), SystemClock()
     feature = _SweptFeature()
-    sweeping = asyncio.create_task(
-        lifespan.sweep_regularly(cast("Store", store), [feature], None, clock)
-    )
-    waiting = asyncio.create_task(store.swept.wait())
-    await asyncio.wait({sweeping, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    assert store.swept.is_set()
-    for task in (sweeping, waiting):
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+    sweeping = lifespan.Sweeping(cast("Store", store), [feature], None, clock).in_background()
+    sweeping.start()
+    async with asyncio.timeout(30):
+        await store.swept.wait()
+    await sweeping.stop()
     assert feature.sweeps >= 1
 
 

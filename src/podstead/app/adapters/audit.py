@@ -14,17 +14,17 @@ whose removal succeeds.
 
 from __future__ import annotations
 
-import asyncio
 import getpass
 import logging
 import os
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import ClassVar, Final
 
 import msgspec
 
+from podstead.core.background import Background
 from podstead.core.caches import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.date_times import write_time
@@ -38,7 +38,6 @@ from podstead.idp.records import ACCOUNTS, Account
 from podstead.storage.record_store import RecordKind, RecordStore, Value, Versioned
 
 logger = logging.getLogger("podstead.audit")
-_own_logger = logging.getLogger("podstead.app")
 
 _MAX_NAMES: Final = 10_000
 _names: Final[BoundedCache[str, str]] = BoundedCache(_MAX_NAMES)
@@ -113,8 +112,6 @@ class AclAudit:
 
 LOOK_S: Final = 2
 """How often a worker looks for events of commands."""
-AGAIN_S: Final = 60
-"""How long a worker waits after an error."""
 KEPT_MS: Final = 90 * 24 * 3600 * 1000
 """How long an event is kept if no server runs."""
 _PAGE: Final = 100
@@ -185,20 +182,19 @@ async def log_acts(records: RecordStore) -> None:
                 logger.info("%s", act.what, extra=extra)
 
 
-async def log_acts_regularly(records: RecordStore) -> None:
-    """Runs forever, also after errors; to be run in its own task."""
+def logging_acts(records: RecordStore) -> Background:
+    """What moves the events of commands regularly."""
     seen: int | None = None
-    while True:
-        wait_s = LOOK_S
-        try:
-            mark = records.store.data_version()
-            if mark is None or mark != seen:
-                await log_acts(records)
-                seen = mark
-        except ServerTrouble:
-            logger.exception("What the operator did could not be logged; it is tried again")
-            wait_s = AGAIN_S
-        await asyncio.sleep(wait_s)
+
+    async def log_new() -> None:
+        nonlocal seen
+        mark = records.store.data_version()
+        if mark is None or mark != seen:
+            await log_acts(records)
+            seen = mark
+
+    failed = "What the operator did could not be logged"
+    return Background(log_new, logger, failed, every_s=LOOK_S)
 
 
 def _logged(act: OperatorAct) -> audit_log.LoggedEvent:
@@ -221,10 +217,6 @@ def _line(act: OperatorAct) -> str:
     return f"{act.what} ({facts})"
 
 
-STORE_S: Final = 1
-"""How often events are stored."""
-RETRY_S: Final = 30
-"""How long to wait after an error."""
 MAX_WAITING: Final = 1000
 """How many events wait at most; in a flood, the oldest are left out, and are only in the log of the
 process."""
@@ -272,24 +264,3 @@ class StoredAudit(LogAudit):
         if self._stored >= _TRIM_AFTER:
             await self._log.trim()
             self._stored = 0
-
-
-async def store_regularly(*stores: Callable[[], Awaitable[None]]) -> None:
-    """Call the ``stores``, which store what waits. Runs forever, also after errors, and stores the
-    rest when it is cancelled; to be run in its own task."""
-    try:
-        while True:
-            wait_s = STORE_S
-            try:
-                for store in stores:
-                    await store()
-            except ServerTrouble:
-                _own_logger.exception("Events could not be stored; it is tried again")
-                wait_s = RETRY_S
-            await asyncio.sleep(wait_s)
-    finally:
-        try:
-            for store in stores:
-                await store()
-        except ServerTrouble:
-            _own_logger.exception("The last events could not be stored")

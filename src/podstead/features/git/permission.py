@@ -15,6 +15,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from podstead.core.background import cancel_and_wait
 from podstead.core.errors import PodsteadError
 from podstead.features.git.directories import ANSWER_VARIABLE, QUESTION_VARIABLE
 
@@ -63,8 +64,7 @@ class Permission:
     async def end(self) -> None:
         """Stop answering. A hook that waits for a decision then fails."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await cancel_and_wait([self._task])
             self._task = None
             os.close(self._question)
             os.close(self._answer)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.config import Settings
+from podstead.core.background import cancel_and_wait
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble, StorageError
 from podstead.core.identifiers import ROOT, ResourcePath, storage_root
@@ -76,9 +77,7 @@ class Repositories:
 
     async def close(self) -> None:
         """Cancel background tasks."""
-        for task in self._tidying:
-            task.cancel()
-        await asyncio.gather(*self._tidying, return_exceptions=True)
+        await cancel_and_wait(self._tidying)
 
     def path(self, name: entries.RepositoryName) -> str:
         """The absolute path of a repository."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, RequestBody
@@ -108,8 +107,8 @@ class RepositorySweep(WorkerFeature):
             self._again = False
             try:
                 await self.sweep()
-            except StorageError:
-                logger.exception("Repositories could not be swept; it is tried again")
+            except Exception:
+                logger.exception("Repositories could not be swept; the next sweep will do it")
 
     async def stop(self) -> None:
         if self._task is not None:

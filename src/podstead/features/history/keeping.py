@@ -16,7 +16,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final
@@ -24,8 +23,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from podstead.core.background import Background, cancel_and_wait
 from podstead.core.date_times import DAY_MS
-from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ACL_SUFFIX, ResourcePath, storage_root
 from podstead.core.identity import Identity
 from podstead.storage import records as storage_records
@@ -326,6 +325,15 @@ class Keeper:
         self.creations = CreationLog(records, self.retentions)
         self._written: Counter[ResourcePath] = Counter()
         self._looking: dict[ResourcePath, asyncio.Task[None]] = {}
+        self._looks = 0
+        self._following = Background(
+            self._look_and_store,
+            logger,
+            "Who creates resources could not be stored",
+            every_s=LOOK_S,
+            again_s=LOOK_S,
+            at_end=self.creations.store,
+        )
 
     async def extended(
         self, agent: Identity | None, write: storage_records.Write
@@ -378,8 +386,8 @@ class Keeper:
     async def _tidy_alone(self, root: ResourcePath) -> None:
         try:
             await self.tidy(root)
-        except ServerTrouble:
-            logger.warning("Former states could not be removed; the next sweep will do it")
+        except Exception:
+            logger.exception("Former states could not be removed; the next sweep will do it")
         finally:
             del self._written[root]
             del self._looking[root]
@@ -388,30 +396,18 @@ class Keeper:
         """Begin to look for what owners choose, and to store who creates resources. Raises
         StorageError."""
         await self.retentions.look()
-        self._looking[ResourcePath("")] = asyncio.create_task(
-            self._look_and_store(), name="podstead-history"
-        )
+        self._following.start(at_once=False)
 
     async def _look_and_store(self) -> None:
-        looks = 0
-        while True:
-            await asyncio.sleep(LOOK_S)
-            looks += 1
-            try:
-                await self.retentions.look()
-                if looks % LOOKS_PER_STORING == 0:
-                    await self.creations.store()
-            except ServerTrouble:
-                logger.warning("Who creates resources could not be stored; it will be tried again")
+        await self.retentions.look()
+        self._looks += 1
+        if self._looks % LOOKS_PER_STORING == 0:
+            await self.creations.store()
 
     async def stop(self) -> None:
         """End what runs in the background."""
-        tasks = list(self._looking.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        with suppress(ServerTrouble):
-            await self.creations.store()
+        await cancel_and_wait(self._looking.values())
+        await self._following.stop()
 
     async def sweep(self) -> None:
         """Remove what is not kept any longer. Raises StorageError, Overloaded."""

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
 from podstead.authn.authenticate import RequestCredentials
+from podstead.core.background import cancel_and_wait
 from podstead.core.clock import Clock
 from podstead.core.errors import RequestRefused, ServerTrouble, StorageError
 from podstead.core.identifiers import ResourcePath
@@ -163,8 +164,7 @@ class UpdatesSession:
         except Exception:
             logger.exception("A socket ended with an unexpected error")
         finally:
-            doing.cancel()
-            await asyncio.gather(doing, return_exceptions=True)
+            await cancel_and_wait([doing])
 
     async def _read_lines(self) -> None:
         while True:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
+import logging
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from podstead.app.live_settings import LiveSettings
 from podstead.app.services import Services
+from podstead.core.background import Background
 from podstead.features import WorkerFeature
 from podstead.features.mail import LOOK_S, MailSettings
 from podstead.features.mail.form import MailForm, MailTrial
@@ -17,13 +17,15 @@ from podstead.features.mail.form import MailForm, MailTrial
 if TYPE_CHECKING:
     from podstead.features.mail.sending import MailSender
 
+logger = logging.getLogger("podstead.mail")
+
 
 class MailInWorker(WorkerFeature):
     """Sends what waits, to the destination in effect."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._task: asyncio.Task[None] | None = None
+        self._sending = Background(self._send, logger, "Mail could not be sent", every_s=LOOK_S)
         self.setting_forms = {"mail": MailForm()}
 
     @property
@@ -36,13 +38,10 @@ class MailInWorker(WorkerFeature):
         )
 
     async def start(self) -> None:
-        self._task = asyncio.create_task(self._run())
+        self._sending.start()
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await self._sending.stop()
 
     def _new_sender(self) -> MailSender | None:
         """One for the settings in effect; ``None`` if these are to send nothing."""
@@ -54,14 +53,12 @@ class MailInWorker(WorkerFeature):
 
         return build_mail_sender(settings, destination, services.provider.accounts)
 
-    async def _run(self) -> None:
-        """Runs forever; a change of the settings ends one sender and begins the next."""
+    async def _send(self) -> None:
+        """Runs until the settings are changed, which ends one sender and begins the next."""
         live = self._services.live
-        while True:
-            sender, version = self._new_sender(), live.data_version()
-            if sender is not None:
-                await sender.run(partial(_is_version, live, version))
-            await asyncio.sleep(LOOK_S)
+        sender, version = self._new_sender(), live.data_version()
+        if sender is not None:
+            await sender.run(partial(_is_version, live, version))
 
 
 def _is_version(live: LiveSettings, version: int) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from podstead.core.background import cancel_and_wait
 from podstead.core.caches import BoundedCache
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath, storage_root
@@ -80,9 +81,7 @@ class SpaceWatch:
 
     async def stop(self) -> None:
         """Stop looking."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_and_wait(self._tasks)
 
 
 class NoticesInWorker(WorkerFeature):

@@ -8,7 +8,6 @@ read once a page has asked for them. What is stored is derived: removing it cost
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from podstead.core import media_types
-from podstead.core.errors import ServerTrouble, cause_text
+from podstead.core.background import Background
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
 from podstead.features.previews.processes import RenderingProcesses
@@ -58,18 +57,17 @@ class PictureDates:
         self._records = records
         self._renderer = renderer
         self._waiting: dict[ResourcePath, None] = {}
-        self._wanted = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._reading = Background(
+            self._step, logger, "Dates of pictures could not be stored", again_s=_TROUBLE_S
+        )
 
     def start(self) -> None:
         """Begin to read what waits."""
-        self._task = asyncio.create_task(self._run(), name="podstead-picture-dates")
+        self._reading.start(at_once=False)
 
     async def stop(self) -> None:
         """End that."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._reading.stop()
 
     def committed(self, agent: Identity | None, write: Write) -> None:
         """As :class:`podstead.resources.committer.WriteObserver` says."""
@@ -81,7 +79,7 @@ class PictureDates:
             self._want(path for path in write.deletes if path.lower().endswith(_ENDINGS))
             self._waiting |= dict.fromkeys(write.deletes[: MAX_WAITING - len(self._waiting)])
             if len(self._waiting) >= _STEP:
-                self._wanted.set()
+                self._reading.wake()
 
     async def taken(self, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
         """When the pictures were taken, in Unix milliseconds, as far as that is stored; others are
@@ -113,27 +111,16 @@ class PictureDates:
         for path in paths:
             if len(self._waiting) < MAX_WAITING:
                 self._waiting[path] = None
-                self._wanted.set()
+                self._reading.wake()
 
-    async def _run(self) -> None:
-        while True:
-            await self._wanted.wait()
-            paths = list(self._waiting)[:_STEP]
-            for path in paths:
-                del self._waiting[path]
-            if not self._waiting:
-                self._wanted.clear()
-            try:
-                await self._step(paths)
-            except ServerTrouble as error:  # a page asks for them again
-                logger.warning("Dates of pictures could not be stored: %s", cause_text(error))
-                await asyncio.sleep(_TROUBLE_S)
-            except Exception:
-                logger.exception("Unexpected error while dates of pictures were read")
-                await asyncio.sleep(_TROUBLE_S)
-
-    async def _step(self, paths: Sequence[ResourcePath]) -> None:
-        """Read some pictures, and remove what is stored of those that are gone."""
+    async def _step(self) -> None:
+        """Read some pictures, and remove what is stored of those that are gone. If that fails, a
+        page asks for them again."""
+        paths = list(self._waiting)[:_STEP]
+        for path in paths:
+            del self._waiting[path]
+        if self._waiting:
+            self._reading.wake()
         found = await self._records.store.read_metadata(paths)
         rows = await self._rows(paths)
         changes: list[Record] = []

@@ -3,7 +3,6 @@ feature does in a worker."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,8 @@ from typing import Final
 
 from podstead.app.services import Services
 from podstead.core import identifiers
-from podstead.core.errors import NotFound, ServerTrouble
+from podstead.core.background import Background
+from podstead.core.errors import NotFound
 from podstead.core.identity import Identity
 from podstead.features import WorkerFeature
 from podstead.features.read_log import ReadLogSettings
@@ -219,7 +219,15 @@ class ReadLogInWorker(WorkerFeature):
             services.records, days=self._days, forget_responses=self._forget_responses
         )
         self.sharing_section = ReadLogSection()
-        self._task: asyncio.Task[None] | None = None
+        self._recording = Background(
+            self._record,
+            logger,
+            "Reads could not be recorded",
+            every_s=LOOK_S,
+            again_s=LOOK_S,
+            at_end=self._recorder.store,
+        )
+        self._looks = 0
 
     def _forget_responses(self) -> None:
         self._services.readings.responses.clear()
@@ -231,29 +239,17 @@ class ReadLogInWorker(WorkerFeature):
 
     async def start(self) -> None:
         await self._recorder.look()
-        self._task = asyncio.create_task(self._run())
+        self._recording.start(at_once=False)
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            await self._attempt(stores=True)
+        await self._recording.stop()
 
     async def sweep(self) -> None:
         await self._recorder.sweep()
 
-    async def _run(self) -> None:
-        looks = 0
-        while True:
-            await asyncio.sleep(LOOK_S)
-            looks += 1
-            await self._attempt(stores=looks % LOOKS_PER_STORING == 0)
-
-    async def _attempt(self, *, stores: bool) -> None:
-        """Look for logs, and store what was read."""
-        try:
-            await self._recorder.look()
-            if stores:
-                await self._recorder.store()
-        except ServerTrouble:
-            logger.exception("Reads could not be recorded; it is tried again")
+    async def _record(self) -> None:
+        """Look for logs, and now and then store what was read."""
+        await self._recorder.look()
+        self._looks += 1
+        if self._looks % LOOKS_PER_STORING == 0:
+            await self._recorder.store()

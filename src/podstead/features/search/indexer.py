@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core import identifiers
+from podstead.core.background import Background
 from podstead.core.errors import DiskFull, ServerTrouble, cause_text
 from podstead.core.media_types import essence
 from podstead.features.search import index as search_index
@@ -32,8 +33,6 @@ LOOKS_PER_CHECK: Final = 4
 """How often it looks whether somebody has the index built anew."""
 TROUBLE_S: Final = 5.0
 """How long it pauses while the disk is full or a database cannot be used."""
-UNFORESEEN_S: Final = 60.0
-"""How long it pauses after an unexpected error, which may well repeat."""
 ROWS: Final = 64
 """How many rows of the log, or resources, make one step."""
 STEP_CHARACTERS: Final = 4_000_000
@@ -58,42 +57,36 @@ class Indexer:
         self._mark: int | None = None
         self._follows = False
         """Whether it has looked before, since when no row can have left the log unread."""
-        self._task: asyncio.Task[None] | None = None
+        self._looks = 0
+        self._following = Background(
+            self._look, logger, "Unexpected error in the index of the search", every_s=LOOK_S
+        )
 
     def start(self) -> None:
         """Begin to follow it."""
-        self._task = asyncio.create_task(self._run(), name="podstead-search")
+        self._following.start(at_once=False)
 
     async def stop(self) -> None:
         """End that."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await self._following.stop()
 
-    async def _run(self) -> None:
-        looks = 0
-        while True:
-            await asyncio.sleep(LOOK_S)
-            looks += 1
-            try:
-                mark = self._store.data_version()
-                if looks % LOOKS_PER_CHECK == 0 and await self._index.position() is None:
-                    self._mark = None  # removed
-                if (mark is None or mark != self._mark) and await self._index.hold():
-                    await self.catch_up()
-                    self._mark = mark
-            except DiskFull:
-                await asyncio.sleep(TROUBLE_S)
-            except ServerTrouble as error:
-                logger.warning(
-                    "The index of the search could not be changed; trying again: %s",
-                    cause_text(error),
-                )
-                await asyncio.sleep(TROUBLE_S)
-            except Exception:
-                logger.exception("Unexpected error in the index of the search; trying again")
-                await asyncio.sleep(UNFORESEEN_S)
+    async def _look(self) -> None:
+        self._looks += 1
+        try:
+            mark = self._store.data_version()
+            if self._looks % LOOKS_PER_CHECK == 0 and await self._index.position() is None:
+                self._mark = None  # removed
+            if (mark is None or mark != self._mark) and await self._index.hold():
+                await self.catch_up()
+                self._mark = mark
+        except DiskFull:
+            await asyncio.sleep(TROUBLE_S)
+        except ServerTrouble as error:
+            logger.warning(
+                "The index of the search could not be changed; trying again: %s",
+                cause_text(error),
+            )
+            await asyncio.sleep(TROUBLE_S)
 
     async def catch_up(self) -> None:
         """Index everything that the change log and the store have. Raises StorageError."""

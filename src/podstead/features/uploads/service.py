@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
 
+from podstead.core.background import cancel_and_wait
 from podstead.core.errors import BadRequest, BodyTimeout, ChecksumMismatch, Conflict, PodsteadError
 from podstead.core.identifiers import storage_root
 from podstead.core.identity import Identity
@@ -51,22 +51,16 @@ class Receiving(uploads.Progress):
         abandoned = asyncio.create_task(self._abandoned())
         try:
             await asyncio.wait({receiving, abandoned}, return_when=asyncio.FIRST_COMPLETED)
-            if receiving.done():
-                await receiving
-                return
-            receiving.cancel()
-            with suppress(asyncio.CancelledError):
-                await receiving
-                return
-            raise BadRequest(ResourceCodes.UPLOAD_CONTINUED_ELSEWHERE)
+            await cancel_and_wait([receiving])
+            if receiving.cancelled():
+                raise BadRequest(ResourceCodes.UPLOAD_CONTINUED_ELSEWHERE)
+            await receiving
         except (BadRequest, BodyTimeout):
             if not whole:
                 await self.checkpoint()
             raise
         finally:
-            for task in (receiving, abandoned):
-                task.cancel()
-            await asyncio.gather(receiving, abandoned, return_exceptions=True)
+            await cancel_and_wait([receiving, abandoned])
 
     async def _abandoned(self) -> None:
         """Wait until another request waits for the draft and nothing arrives here any more."""

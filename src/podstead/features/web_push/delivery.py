@@ -8,7 +8,6 @@ for those of others, and what is not accepted is tried again less and less often
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 from collections import Counter
@@ -20,8 +19,9 @@ from msgspec.structs import replace
 
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.core import base64url
+from podstead.core.background import Background, cancel_and_wait
 from podstead.core.conditional import parse_http_date
-from podstead.core.errors import OutboundError, ServerTrouble
+from podstead.core.errors import OutboundError
 from podstead.core.request_context import set_requester
 from podstead.features.web_push import devices
 from podstead.outbound.foreign_documents import Purpose
@@ -49,7 +49,7 @@ _GONE: Final = (404, 410)
 _BATCH: Final = 50
 
 
-@dataclass(slots=True)
+@dataclass
 class PushSender:
     """Sends what waits. ``accounts`` are those of the provider, ``name`` is that of the server for
     people, and ``address`` the page that a notice opens."""
@@ -62,31 +62,37 @@ class PushSender:
     name: str
     address: str
     _sending: dict[asyncio.Task[None], Versioned[devices.Push]] = field(default_factory=dict)
+    _seen: int | None = None
+    _next_ms: int | None = 0
 
-    async def run(self) -> None:
-        """Runs forever, also after errors; to be run in its own task."""
-        lease = Lease("web-push", self.records)
-        seen: int | None = None
-        next_ms: int | None = 0
-        try:
-            while True:
-                wait_s = LOOK_S
-                try:
-                    mark = self.records.store.data_version()
-                    is_due = next_ms is not None and next_ms <= self.records.now_ms()
-                    if mark is None or mark != seen or is_due:
-                        next_ms = await self.send_due(lease)
-                        seen = mark
-                except Exception:
-                    logger.exception("Notices could not be sent to browsers; it is tried again")
-                    wait_s = AGAIN_S
-                await asyncio.sleep(wait_s)
-        finally:
-            for each in self._sending:
-                each.cancel()
-            await asyncio.gather(*self._sending, return_exceptions=True)
-            with contextlib.suppress(ServerTrouble):
-                await lease.release()
+    def __post_init__(self) -> None:
+        self._lease = Lease("web-push", self.records)
+        self._background = Background(
+            self._look,
+            logger,
+            "Notices could not be sent to browsers",
+            every_s=LOOK_S,
+            at_end=self._end,
+        )
+
+    def start(self) -> None:
+        """Begin to look for messages and to send them."""
+        self._background.start()
+
+    async def stop(self) -> None:
+        """End that, and what is being sent."""
+        await self._background.stop()
+
+    async def _end(self) -> None:
+        await cancel_and_wait(self._sending)
+        await self._lease.release()
+
+    async def _look(self) -> None:
+        mark = self.records.store.data_version()
+        is_due = self._next_ms is not None and self._next_ms <= self.records.now_ms()
+        if mark is None or mark != self._seen or is_due:
+            self._next_ms = await self.send_due(self._lease)
+            self._seen = mark
 
     async def send_due(self, lease: Lease) -> int | None:
         """Send what is due, if no other worker does; when to look again, ``None`` if nothing waits.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,7 +57,6 @@ class WebPushInWorker(WorkerFeature):
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._task: asyncio.Task[None] | None = None
 
     @cached_property
     def notice_channel(self) -> web_push_devices.Devices:  # type: ignore[override]
@@ -97,13 +94,10 @@ class WebPushInWorker(WorkerFeature):
         return (page,)
 
     async def start(self) -> None:
-        self._task = asyncio.create_task(self.sender.run())
+        self.sender.start()
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await self.sender.stop()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from podstead.app.adapters.engine import key_storage
+from podstead.core.background import Background, cancel_and_wait
 from podstead.core.errors import OutboundError, RateLimited, ServerTrouble, Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.features import WorkerFeature
@@ -78,7 +79,14 @@ class Webhooks(channels.ChannelHandler):
         self._keys = keys
         self._channels: dict[str, asyncio.Task[None]] = {}
         self._attempts: set[asyncio.Task[None]] = set()
-        self._task: asyncio.Task[None] | None = None
+        self._following = Background(
+            self._look,
+            logger,
+            "Webhooks could not be looked up",
+            every_s=LOOK_S,
+            again_s=_TROUBLE_S,
+            at_end=self._end,
+        )
         self._mark: int | None = None
 
     @cached_property
@@ -146,32 +154,17 @@ class Webhooks(channels.ChannelHandler):
         return channels.DeliveryFailures(retrying, given_up, some)
 
     def start(self) -> None:
-        if self._task is None:
-            self._task = asyncio.create_task(self._run())
+        self._following.start()
 
     async def stop(self) -> None:
+        await self._following.stop()
+
+    async def _end(self) -> None:
         """Let attempts in progress finish, for some seconds, and release the lease."""
-        if self._task is None:
-            return
-        tasks = [self._task, *self._channels.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_and_wait(self._channels.values())
         if self._attempts:
             await asyncio.wait(self._attempts, timeout=_STOP_S)
-        self._task = None
-        try:
-            await self._with.lease.release()
-        except ServerTrouble:
-            logger.exception("The lease of webhooks could not be released")
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self._look()
-            except ServerTrouble:
-                logger.exception("Webhooks could not be looked up; trying again")
-            await asyncio.sleep(LOOK_S)
+        await self._with.lease.release()
 
     async def _look(self) -> None:
         """Start and stop sending on channels, if this worker holds the lease."""
@@ -196,10 +189,7 @@ class Webhooks(channels.ChannelHandler):
         return {stored.key async for stored in found if stored.value.given_up is None}
 
     async def _drop(self, keys: set[str]) -> None:
-        tasks = [self._channels.pop(key) for key in keys]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_and_wait([self._channels.pop(key) for key in keys])
 
     async def _serve(self, key: str) -> None:
         """Send on one channel until it ends."""

@@ -27,6 +27,7 @@ import msgspec
 
 from podstead.authn.web_ids import ProfileSources, UnusableDocument, WebIdDocuments
 from podstead.core import vocab
+from podstead.core.background import cancel_and_wait
 from podstead.core.date_times import DAY_MS
 from podstead.core.errors import NotFound, ServerTrouble
 from podstead.core.identifiers import ResourcePath, canonical_url
@@ -283,9 +284,7 @@ class StoredAnswers:
 
     async def close(self) -> None:
         """Stop sending; unsent answers stay stored."""
-        for task in self._sending_tasks:
-            task.cancel()
-        await asyncio.gather(*self._sending_tasks, return_exceptions=True)
+        await cancel_and_wait(self._sending_tasks)
 
     async def _may_send(self, storage: ResourcePath) -> bool:
         key = f"access-answer:{storage}"

@@ -14,6 +14,7 @@ from typing import Final
 
 import psycopg
 
+from podstead.core.background import Background
 from podstead.storage.postgresql.apply import CHANNEL
 from podstead.storage.postgresql.connecting import connect_for
 
@@ -31,7 +32,9 @@ class ChangeListening:
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self._listeners: set[ChangeListener] = set()
-        self._task: asyncio.Task[None] | None = None
+        self._relaying = Background(
+            self._relay, logger, "Changes of other nodes could not be heard", every_s=_RECONNECT_S
+        )
 
     def wake(self) -> None:
         """Wake the listeners of this process."""
@@ -42,8 +45,7 @@ class ChangeListening:
         """Start listening."""
         listener = ChangeListener(self)
         self._listeners.add(listener)
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="podstead-changes")
+        self._relaying.start()
         return listener
 
     def remove(self, listener: ChangeListener) -> None:
@@ -52,21 +54,15 @@ class ChangeListening:
 
     async def close(self) -> None:
         """Release the connection."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self._relay()
-            except (psycopg.Error, OSError) as error:
-                logger.warning("Changes of other nodes are noticed after up to a second: %s", error)
-            await asyncio.sleep(_RECONNECT_S)
+        await self._relaying.stop()
 
     async def _relay(self) -> None:
+        try:
+            await self._hear()
+        except (psycopg.Error, OSError) as error:
+            logger.warning("Changes of other nodes are noticed after up to a second: %s", error)
+
+    async def _hear(self) -> None:
         connection = await connect_for(self._conninfo)
         async with connection:
             await connection.execute(f"LISTEN {CHANNEL}")

@@ -7,8 +7,7 @@ compared. Sessions, tokens and proofs expire by the clock of each node.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -21,6 +20,7 @@ import psycopg
 import psycopg_pool
 from psycopg_pool import AsyncConnectionPool
 
+from podstead.core.background import Background
 from podstead.core.errors import StorageError
 from podstead.storage.blobs.body_store import BodyStore
 from podstead.storage.blobs.staging import BlobLedger, BodyStaging
@@ -33,6 +33,8 @@ from podstead.storage.postgresql.reads import Reader
 from podstead.storage.postgresql.writer import Writer, run_steps
 from podstead.storage.removal_lock import removals_allowed
 from podstead.storage.steps import Begin, Result
+
+logger = logging.getLogger("podstead.storage")
 
 _COMPARED_EVERY_S: Final = 60
 _MAX_TRIP_S: Final = 1.0
@@ -48,24 +50,18 @@ class SharedClock:
 
     def __init__(self, pool: AsyncConnectionPool) -> None:
         self._pool = pool
-        self._task: asyncio.Task[None] | None = None
+        self._comparing = Background(
+            self._compare, logger, "The clocks could not be compared", every_s=_COMPARED_EVERY_S
+        )
         self.ahead_ms = 0
 
     async def start(self) -> None:
         """Compare, and go on comparing. Raises psycopg.Error."""
         await self._compare()
-        self._task = asyncio.create_task(self._run(), name="podstead-clock")
+        self._comparing.start(at_once=False)
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(_COMPARED_EVERY_S)
-            with contextlib.suppress(psycopg.Error, OSError):  # until the next time
-                await self._compare()
+        await self._comparing.stop()
 
     async def _compare(self) -> None:
         async with self._pool.connection() as connection:

@@ -27,6 +27,7 @@ from psycopg import pq
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import InvalidSqlStatementName, error_from_result
 
+from podstead.core.background import cancel_and_wait
 from podstead.core.errors import Overloaded
 from podstead.storage.postgresql.connecting import CONNECTION_WAIT_S, ConnectionPool
 from podstead.storage.schema import Row
@@ -166,8 +167,7 @@ class _Pipeline:
 
     async def close(self) -> None:
         if self._connecting is not None:
-            self._connecting.cancel()
-            await asyncio.gather(self._connecting, return_exceptions=True)
+            await cancel_and_wait([self._connecting])
         closed = psycopg_pool.PoolClosed("The store was closed")
         self._fail(self._unsent, closed)
         if self._current is not None:
