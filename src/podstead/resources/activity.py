@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, Protocol
@@ -62,12 +62,16 @@ class ChangeFilter:
     """The IRI of the agent; empty for changes of the public and of the server."""
     since_ms: int | None = None
     until_ms: int | None = None
+    leaves_out: Callable[[identifiers.ResourcePath], bool] | None = None
+    """Whether what happened at a path is not wanted."""
 
     def admits(self, change: PastChange) -> bool:
         """Whether a change is wanted."""
         if self.kind is not None and change.kind is not self.kind:
             return False
         if self.agent is not None and (change.agent or "") != self.agent:
+            return False
+        if self.leaves_out is not None and self.leaves_out(change.path):
             return False
         return self.until_ms is None or change.at_ms < self.until_ms
 

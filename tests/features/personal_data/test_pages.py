@@ -385,3 +385,19 @@ async def test_json_ld_stays_json_ld(server: Server, alice: Browser) -> None:
     assert "“New” was saved." in page.text
     answer = await server.alice.get("/alice/n.jsonld", accept="application/ld+json")
     assert {**note, "schema:name": "New"} == answer.json()
+
+
+@pytest.mark.parametrize("name", ["contacts", "calendar", "notes", "bookmarks"])
+async def test_the_folders_of_entries_are_apart_from_those_of_the_person(
+    server: Server, alice: Browser, name: str
+) -> None:
+    await server.alice.put(f"/alice/{name}/x.txt", "x", "text/plain")
+    await server.alice.put("/alice/Recipes/x.txt", "x", "text/plain")
+    for page in ("/.pages/files/alice/", "/.pages/"):
+        text = (await alice.get(page)).text
+        assert 'href="/.pages/files/alice/Recipes/"' in text
+        assert f'href="/.pages/files/alice/{name}/"' not in text
+    assert (
+        f'href="/.pages/files/alice/{name}/"'
+        in (await alice.get("/.pages/files/alice/?apps=yes")).text
+    )

@@ -241,3 +241,17 @@ async def test_the_overview_shows_what_others_share_with_the_person(
     assert "Shared with you" in page.text
     assert 'href="/.pages/files/alice/photos/"' in page.text
     assert "Shared with you" not in (await alice.get(HOME)).text
+
+
+async def test_what_applications_keep_is_shown_when_asked_for(
+    server: Server, alice: Browser
+) -> None:
+    await write(server, "plan.txt", "settings/colours.txt", "groups/band.txt")
+    page = await alice.get(ACTIVITY)
+    names = shown(page.text)
+    assert names[0] == "plan.txt"
+    assert not {"colours.txt", "band.txt", "groups"} & set(names)
+    more = re.search(r'href="(/\.pages/activity\?[^"]*apps=yes)"', page.text)
+    assert more is not None
+    names = shown((await alice.get(more[1].replace("&amp;", "&"))).text)
+    assert {"colours.txt", "band.txt", "groups", "plan.txt"} <= set(names)

@@ -28,6 +28,7 @@ from podstead.resources.service import ResourceService
 from podstead.storage.record_store import RecordStore, Versioned
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import formats
+from podstead.web.pages.addresses import is_for_apps, shown_name
 from podstead.web.pages.templates import load_templates
 
 PRESETS: Final[Mapping[str, int]] = {"day": 1, "week": 7, "month": 30, "year": 365}
@@ -122,6 +123,11 @@ class LimitForm:
         places = {each.path: each for each in current.places}
         tree = await self.tree(pod)
         shown = set(_paths(tree))
+        folders = [
+            path
+            for path in (ResourcePath(each.path) for each in tree.members)
+            if is_container(path) and path != own_folder
+        ]
         given = [each.actions for each in current.places if each.path != own_folder]
         given += [current.shared] if current.shared else []
         common = tuple(each for each in limits.ACTIONS if all(each in actions for actions in given))
@@ -140,8 +146,13 @@ class LimitForm:
                 form=form,
                 pod=pod,
                 tree=tree,
+                choices=[
+                    (for_apps, [each for each in folders if is_for_apps(each) is for_apps])
+                    for for_apps in (False, True)
+                ],
                 places=places,
                 opened={above for each in places for above in shown if each.startswith(above)},
+                shown_name=shown_name,
                 others=[each for each in places if each not in shown and each != own_folder],
                 own_folder=own_folder,
                 paused=current.paused,

@@ -26,7 +26,7 @@ from podstead.web.codes import WebCodes
 from podstead.web.files.documents import DocumentOffer, DocumentOffers, ShownDocument
 from podstead.web.files.editing import Mistyped, mail_address, telephone_number, web_address
 from podstead.web.forms import FormSubmission
-from podstead.web.pages.addresses import PREFIX, files_url
+from podstead.web.pages.addresses import FOLDERS_FOR_APPS, PREFIX, files_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.formats import date_text, day_text, month_text, name_sort_key
 from podstead.web.pages.kinds import Kind as ContentKind
@@ -49,6 +49,7 @@ _EPOCH: Final = date(1970, 1, 1)
 _MONDAY: Final = 4
 """The first Monday after the epoch, in days."""
 
+FOLDERS_FOR_APPS.update(each.folder.removesuffix("/") for each in kinds.KINDS.values())
 add_notices(
     Tone.DONE,
     entry_saved=N_("“%(subject)s” was saved."),

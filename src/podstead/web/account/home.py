@@ -5,7 +5,7 @@ what happened in it, and what takes the space.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol
@@ -264,9 +264,13 @@ class ActivityPage:
         pod = chosen_pod(page, person)
         fields = ("kind", "folder", "who", "since", "until")
         typed = Typed(*(page.query_text(name).strip() for name in fields))
+        is_filtered, with_apps = any(astuple(typed)), page.query_text("apps") == "yes"
+        wanted = read_filter(typed, root=pod.root)
+        if not is_filtered and not with_apps:
+            wanted = replace(wanted, leaves_out=is_for_apps)
         found = await self.activity.page(
             page.identity,
-            read_filter(typed, root=pod.root),
+            wanted,
             before=_number(page.query_text("before")),
             limit=PAGE_CHANGES,
         )
@@ -278,13 +282,17 @@ class ActivityPage:
         ]
         more = None
         if found.before is not None:
-            more = f"{ACTIVITY}?{typed.query(pod=pod.name, before=str(found.before))}"
+            apps = "yes" if with_apps else ""
+            more = f"{ACTIVITY}?{typed.query(pod=pod.name, apps=apps, before=str(found.before))}"
         return self.site.page(
             page,
             "account/activity.html",
             pod=pod,
             typed=typed,
-            is_filtered=typed != Typed("", "", "", "", ""),
+            is_filtered=is_filtered,
+            of_apps=None
+            if is_filtered or with_apps
+            else f"{ACTIVITY}?{urlencode({'pod': pod.name, 'apps': 'yes'})}",
             kinds=list(ChangeKind),
             who=self._who(shown, person, typed, names),
             nobody=NOBODY,
@@ -509,16 +517,15 @@ async def recent_files(
 ) -> Sequence[PastChange]:
     """The newest change of the content of each document of a pod that is there and not for
     applications, among the newest changes. Raises AccessDenied, StorageError."""
-    found = await activity.page(identity, ChangeFilter(below=pod), limit=READ_CHANGES)
+    wanted = ChangeFilter(below=pod, leaves_out=is_for_apps)
+    found = await activity.page(identity, wanted, limit=READ_CHANGES)
     return _newest_of_files(found.changes)
 
 
 def _newest_of_files(changes: Iterable[PastChange]) -> list[PastChange]:
     newest: dict[identifiers.ResourcePath, PastChange] = {}
     for each in changes:
-        is_file = (
-            each.exists and not identifiers.is_container(each.path) and not is_for_apps(each.path)
-        )
+        is_file = each.exists and not identifiers.is_container(each.path)
         if is_file and each.kind in _OF_CONTENT:
             newest.setdefault(each.path, each)
     return list(newest.values())

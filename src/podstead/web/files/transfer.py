@@ -12,7 +12,16 @@ from podstead.core import errors, identifiers
 from podstead.wac.modes import Mode
 from podstead.web.browsers import json_response
 from podstead.web.files import organize
-from podstead.web.pages.addresses import COPY, FILES, MOVE, Crumb, breadcrumb, files_url, shown_name
+from podstead.web.pages.addresses import (
+    COPY,
+    FILES,
+    MOVE,
+    Crumb,
+    breadcrumb,
+    files_url,
+    is_for_apps,
+    shown_name,
+)
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.formats import name_sort_key
 from podstead.web.pages.request import PageRequest
@@ -43,6 +52,8 @@ class _Folder:
     path: identifiers.ResourcePath
     breadcrumb: list[Crumb]
     folders: list[organize.Item]
+    used_by_apps: list[organize.Item]
+    """Folders of a storage that people rarely open."""
     more: bool
     may_add: bool
 
@@ -209,10 +220,16 @@ class TransferPage:
             more = len(listed.members) == _MEMBERS_AT_ONCE
             after = listed.members[-1].path if listed.members else None
         grant = request.grant
+        shown = sorted(folders[:MAX_SHOWN_FOLDERS], key=lambda item: sort_key(item.name))
+        used_by_apps: list[organize.Item] = []
+        if identifiers.storage_root(path) == path:
+            used_by_apps = [each for each in shown if is_for_apps(each.path)]
+            shown = [each for each in shown if not is_for_apps(each.path)]
         return _Folder(
             path,
             breadcrumb(path),
-            sorted(folders[:MAX_SHOWN_FOLDERS], key=lambda item: sort_key(item.name)),
+            shown,
+            used_by_apps,
             more or len(folders) > MAX_SHOWN_FOLDERS,
             may_add=grant is not None and (grant.allows(Mode.APPEND)),
         )

@@ -25,6 +25,7 @@ from podstead.web.cors import CorsPolicy
 from podstead.web.forms import FORM_TYPE, MAX_FORM_BYTES, json_object, only, read_form
 from podstead.web.limits import address_key
 from podstead.web.oidc.endpoints import oauth_json_response
+from podstead.web.pages.people import PASSWORD_CLIENT
 from podstead.web.pages.request import request_source
 from podstead.web.registration import CreatedPod
 from podstead.web.request import Request
@@ -32,7 +33,6 @@ from podstead.web.response import Response
 from podstead.web.routes import route
 
 CREDENTIALS_PATH: Final = "/idp/credentials"
-CLIENT_ID: Final = "credentials_client"
 SCOPES: Final = ("openid", "webid")
 FACTOR: Final = "password"
 _SECOND_FACTOR: Final = (
@@ -92,7 +92,7 @@ class CredentialsEndpoint:
     async def _token(self, signed_in: SignedIn, jkt: str | None) -> dict[str, object]:
         account = signed_in.account
         mint = TokenIssuer(self.issuer, await self.keys.current(), self.randomness, signed_in.at_s)
-        subject = Subject(account, account.web_id, CLIENT_ID, SCOPES, jkt)
+        subject = Subject(account, account.web_id, PASSWORD_CLIENT, SCOPES, jkt)
         return {
             "access_token": mint.access_token(subject),
             "token_type": "Bearer" if jkt is None else "DPoP",

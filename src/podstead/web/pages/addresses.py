@@ -217,14 +217,16 @@ def shown_name(path: identifiers.ResourcePath) -> str:
     return unquote(identifiers.segment_name(path).removesuffix("/"))
 
 
-_FOR_APPS: Final = frozenset({"inbox", "profile", "settings"})
+FOLDERS_FOR_APPS: Final = {"groups", "inbox", "profile", "settings"}
+"""The names of the folders of a pod that applications need and people rarely open. Features add
+those that they make."""
 
 
 def is_for_apps(path: identifiers.ResourcePath) -> bool:
     """Whether a resource is in a folder of a pod that applications need and people rarely open."""
     root = identifiers.storage_root(path) or identifiers.ROOT
     folder, slash, _rest = path[len(root) :].partition("/")
-    return bool(slash) and (folder in _FOR_APPS or folder.startswith("."))
+    return bool(slash) and (folder in FOLDERS_FOR_APPS or folder.startswith("."))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from zlib import crc32
 from podstead.wac.acl import NOSTR_DID, local_path
 from podstead.web.pages.addresses import FACE, shown_name
 
+PASSWORD_CLIENT: Final = "credentials_client"  # noqa: S105 - a name
+"""The client in tokens that a program gets for the password of a person: no application."""
 HUES: Final = 6
 """How many colours faces have, by the classes ``hue-0`` and so on."""
 _SHOWN_KEY_CHARACTERS: Final = 12
@@ -41,7 +43,7 @@ def short_name(iri: str, base_url: str) -> str:
 
 def application_name(client_id: str | None) -> str:
     """The host of an application, for one whose name is not known; empty for none."""
-    if not client_id:
+    if not client_id or client_id == PASSWORD_CLIENT:
         return ""
     try:
         return urlsplit(client_id).hostname or client_id

@@ -150,6 +150,7 @@ class SharedPage:
         found, after = await self.lists.shared_by(
             person.identity, pod, after=page.query_text("after")
         )
+        found = sorted(found, key=lambda each: addresses.is_for_apps(each.resource))
         states = [await self._state(page, each) for each in found]
         entries = [entry for each in states for entry in each.access.entries]
         names = await self.names.of(page.identity, (each.grantee for each in entries))
@@ -207,11 +208,18 @@ class SharedPage:
             share_address=addresses.share_url(path),
             is_container=is_container(path),
             place=_place(path),
-            grants=[_grant(entry, state.token, last) for entry in listed],
+            grants=[_grant(entry, _token(entry, state), last) for entry in listed],
             more=max(len(people), shared.total if not state.token else 0) - len(listed),
             sections=sections,
             rules=views.shown_rules(state.access.special),
         )
+
+
+def _token(entry: views.ShownEntry, state: SharingState) -> str:
+    """Empty where the end of the access would break what applications need."""
+    is_for_everyone = entry.kind == GranteeKind.EVERYONE.value
+    is_needed = is_for_everyone and addresses.is_for_apps(state.access.resource)
+    return "" if is_needed else state.token
 
 
 def _grant(entry: views.ShownEntry, token: str, last: Mapping[str, LastChange]) -> ShownGrant:
