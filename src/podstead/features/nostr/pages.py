@@ -39,6 +39,7 @@ from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.pages.addresses import ACCOUNT, AGAIN
 from podstead.web.pages.cookies import BROWSER, Notice, Tone, add_notices
 from podstead.web.pages.formats import machine_time
+from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
@@ -368,7 +369,7 @@ class NostrSignInEndpoints:
     def refused(self, page: PageRequest, refusal: RequestRefused) -> Response:
         """What the script shows, and where an account can be created with a key that has none."""
         status, _ = status_of(refusal)
-        body: dict[str, object] = {"success": False, "error": str(refusal)}
+        body: dict[str, object] = {"success": False, "error": refusal_text(refusal)}
         headers: list[HeaderField] = []
         if isinstance(refusal, RateLimited):
             body["retryAfter"] = refusal.retry_after_s
