@@ -135,6 +135,7 @@ class PodPages:
         site.renderer.link_to(
             (route.path for route in at_this_origin),
             rows,
+            content=[row for each in services.features for row in each.content_navigation],
             notices_address=services.notifier.address,
         )
         site.renderer.page_heads = [f.page_head for f in services.features if f.page_head]

@@ -216,6 +216,10 @@ class WorkerFeature:
     """What the navigation of pages links to, for people with a pod here: the address of a page, an
     icon and a title."""
 
+    content_navigation: Sequence[NavigationRow] = ()
+    """The same for pages that are another way to see what is stored. These links stand right after
+    Files, and on a phone in the bar."""
+
     page_head: str | None = None
     """A template for the head of every page of people who are signed in: links, metadata, and
     scripts of this server."""

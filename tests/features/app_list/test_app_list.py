@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from podstead.config import StartRefused, read_settings
-from tests.support.application import Start
-from tests.support.browser import Page
+from tests.support.application import Start, password_of
+from tests.support.browser import Browser, Page
 from tests.support.pod_pages import sign_in_by_token, sign_in_to_account
 
 APPS = "/.pages/apps"
@@ -61,6 +61,28 @@ async def test_applications_open_with_what_the_list_says(start: Start, file: Pat
     assert urlsplit(notes).fragment == "top"
     assert plain == "http://localhost:4000/"
     assert page.text.count('rel="noopener" referrerpolicy="no-referrer"') == 2
+
+
+async def test_at_a_provider_with_an_origin_of_its_own_that_is_named(
+    start: Start, file: Path
+) -> None:
+    provider = "http://idp.localhost:3000"
+    server = await start(idp=True, idp_base_url=provider, apps=file)
+    browser = Browser(server.application, base_url=provider)
+    page = await browser.get(f"/idp/login?next={APPS}")
+    typed = {"username": "alice", "password": password_of("alice")}
+    notes, _ = links(await browser.send(page, "/idp/login", **typed))
+    assert parse_qsl(urlsplit(notes).query)[2:] == [
+        ("idp", provider),
+        ("me", "http://localhost:3000/alice/#me"),
+    ]
+
+
+async def test_suggestions_come_before_the_news_that_there_is_nothing(
+    start: Start, file: Path
+) -> None:
+    page = await (await sign_in_to_account(await start(idp=True, apps=file))).get(APPS)
+    assert 0 < page.text.index("Apps to try") < page.text.index("No application is connected")
 
 
 async def test_without_an_account_no_provider_is_named(start: Start, file: Path) -> None:
@@ -121,7 +143,7 @@ def test_an_entry_without_a_key_is_refused(tmp_path: Path, missing: str) -> None
     path = tmp_path / "apps.toml"
     lines = [f"{key} = {value}" for key, value in ENTRY.items() if key != missing]
     path.write_text("\n".join(["[[app]]", *lines]))
-    assert f"{missing} of application 1" in refusal(path)
+    assert f"application 1 has no {missing}" in refusal(path)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ from podstead.features.previews.worker import Previews
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Metadata
 from podstead.storage.sqlite.store import SqliteStore
-from tests.support.application import Server, running, with_two_pods
+from podstead.web.files.documents import ContentPreviews
+from tests.support.application import Server, Start, running, with_two_pods
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
 from tests.support.pod_pages import sign_in_by_token
@@ -63,6 +64,18 @@ async def test_pictures_of_all_folders_are_in_one_place(server: Server, alice: B
     bob = await sign_in_by_token(server, server.bob)
     assert await shown(bob) == []
     assert (await bob.get(f"{PHOTOS}?pod=alice")).status == 404
+
+
+async def test_without_small_pictures_photos_are_still_there(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Previews, "picture", ContentPreviews.picture)
+    server = await start()
+    browser = await sign_in_by_token(server, server.alice)
+    for name, media_type in (("a.heic", "image/heic"), ("drawing.svg", "image/svg+xml")):
+        await put(server.alice, f"/alice/private/{name}", "picture", media_type)
+    assert await shown(browser) == ["/alice/private/a.heic"]
+    assert "/.pages/thumbnail" not in (await browser.get(PHOTOS)).text
 
 
 async def test_a_month_leads_to_it_and_to_those_before(server: Server, alice: Browser) -> None:

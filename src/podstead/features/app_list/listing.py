@@ -82,7 +82,9 @@ def _app(entry: Mapping[str, Any], which: str) -> ListedApp:
         known = ", ".join((*_MOST, *_PARAMETERS))
         raise ValueError(f"{which} has the key '{key}', which is none of {known}")
     for key, most in _MOST.items():
-        value = entry.get(key)
+        if key not in entry:
+            raise ValueError(f"{which} has no {key}")
+        value = entry[key]
         text = value.strip() if isinstance(value, str) else ""
         if text != value or not text.isprintable() or not 0 < len(text) <= most:
             raise ValueError(f"{key} of {which} must be one line of at most {most} characters")

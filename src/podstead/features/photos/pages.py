@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from podstead.app.services import Services
 from podstead.core.date_times import day_of
 from podstead.core.identifiers import ResourcePath
+from podstead.core.media_types import essence
 from podstead.features import WorkerFeature
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms
@@ -24,6 +25,7 @@ from podstead.web.account.home import ChosenPod, chosen_pod
 from podstead.web.files.documents import ContentPreviews
 from podstead.web.pages.addresses import PREFIX, files_url, is_for_apps, shown_name
 from podstead.web.pages.formats import day_text, month_text
+from podstead.web.pages.kinds import is_photo
 from podstead.web.pages.rendering import NavigationRow
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -123,7 +125,7 @@ class PhotosPage:
                 for each in resources
                 if each.kind.is_member
                 and not is_for_apps(each.path)
-                and self.previews.picture(each) is not None
+                and is_photo(essence(each.content_type))
             ]
             if seen >= MAX_RESOURCES:
                 break
@@ -164,7 +166,7 @@ def _address(pod: ChosenPod, **query: str) -> str:
 class PhotosInWorker(WorkerFeature):
     """The page in one worker."""
 
-    navigation: Sequence[NavigationRow] = ((PHOTOS, "image", N_("Photos")),)
+    content_navigation: Sequence[NavigationRow] = ((PHOTOS, "image", N_("Photos")),)
 
     def __init__(self, services: Services) -> None:
         self._services = services

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from podstead.core.caches import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ROOT, ResourcePath, description_of, is_container
+from podstead.core.media_types import essence
 from podstead.resources.activity import ChangeAuthors, MemberAudiences
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.outcome import ResourceRequest
@@ -27,6 +28,7 @@ from podstead.web.files.documents import ContentPreviews, DocumentPage
 from podstead.web.files.starred import StarredResources
 from podstead.web.pages import addresses
 from podstead.web.pages.formats import month_text
+from podstead.web.pages.kinds import is_photo
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -78,6 +80,8 @@ _MAX_DATED: Final = 5_000
 """Of how many photos of a folder it is looked up when they were taken."""
 ROWS: Final = 100
 """How many members a page has; the next ones follow when it is scrolled."""
+PART_ROWS: Final = 50
+"""How many of them scripts show or take out at once; divides ROWS."""
 _MAX_FILTER_CHARACTERS: Final = 200
 _VIEWS: Final = frozenset({"grid", "photos"})
 
@@ -213,6 +217,7 @@ class ContainerPage:
             used_by_apps=0 if more else len(used_by_apps),
             total=len(sorted_members),
             page_rows=ROWS,
+            part_rows=PART_ROWS,
             is_complete=members.is_complete,
             columns=_columns(shown),
             storage=None
@@ -230,7 +235,7 @@ class ContainerPage:
     ) -> tuple[Sequence[files_members.Member], Mapping[ResourcePath, int]]:
         """The pictures among the members, the newest first, and when each was taken in Unix
         milliseconds: as far as that is not known, when it was changed."""
-        photos = [each for each in members if self.previews.picture(each.metadata) is not None]
+        photos = [each for each in members if is_photo(essence(each.metadata.content_type))]
         taken = {each.path: last_modified_ms(each.metadata) for each in photos}
         taken |= await self.previews.taken([each.metadata for each in photos[:_MAX_DATED]])
         return sorted(photos, key=lambda each: -taken[each.path]), taken

@@ -63,6 +63,15 @@ _KINDS: Final = MappingProxyType(
 )
 
 
+_DRAWINGS: Final = frozenset({"image/svg+xml", "image/x-icon", "image/vnd.microsoft.icon"})
+
+
+def is_photo(media_type: str) -> bool:
+    """Whether content of a media type, without parameters, belongs among photos: all pictures but
+    drawings."""
+    return media_type.startswith("image/") and media_type not in _DRAWINGS
+
+
 def _spread(names: Mapping[str, str]) -> dict[str, str]:
     """Each of several names, separated by spaces, with the key that they stand behind."""
     return {name: key for key, listed in names.items() for name in listed.split()}

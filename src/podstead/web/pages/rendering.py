@@ -260,14 +260,15 @@ class PageRenderer:
         paths: Iterable[str],
         further: Sequence[NavigationRow] = (),
         *,
+        content: Sequence[NavigationRow] = (),
         notices_address: str = "",
     ) -> None:
-        """Let the navigation link to those of its pages that are among ``paths``, and the head of
-        pages to the notices of the person."""
+        """Let the navigation link to those of its pages that are among ``paths``, with those of
+        ``content`` after the files, and the head of pages to the notices of the person."""
         self._notices_address = notices_address
         existing = frozenset(paths)
         self._base_url_of_faces = self._base_url if addresses.FACE in existing else ""
-        self._entries = entries(existing, (*ENTRIES, *further))
+        self._entries = entries(existing, (*ENTRIES[:2], *content, *ENTRIES[2:], *further))
         self._of_console = entries(existing, CONSOLE_ENTRIES)
         prefix = f"{addresses.PREFIX}/"
         below = [path.removeprefix(prefix) for path in existing if path.startswith(prefix)]

@@ -1,10 +1,11 @@
-// Long lists: their parts are loaded when they come near the window, and taken out when they are far.
+// Long lists: their pages are loaded when they come near the window. A page has several parts, and a
+// frame changes one, so that it stays short; what is far is taken out.
 
 import { showLocalTimes } from "./pods.js";
 
 const NEAR = 1200;
 const FAR = 3000;
-const KEPT = 30; // parts that are loaded and not in the list
+const KEPT = 120; // parts that are loaded and not in the list
 
 /** @typedef {import("./files.js").MemberList} MemberList */
 /**
@@ -37,24 +38,25 @@ export class Parts {
     const rows = /** @type {HTMLElement} */ (list.element.querySelector("[data-rows]"));
     /** The table, or the list of tiles. */
     this.place = this.isGrid ? rows : /** @type {HTMLElement} */ (rows.parentElement);
-    this.partRows = Number(rows.dataset.rows);
-    this.start = Number(new URL(more.href).searchParams.get("from")) - this.partRows;
+    this.partRows = Number(rows.dataset.part);
+    const pageRows = Number(rows.dataset.rows);
+    this.pageParts = pageRows / this.partRows;
+    this.start = Number(new URL(more.href).searchParams.get("from")) - pageRows;
     /** How many rows there are. */
     this.count = Number(rows.dataset.total) - this.start;
     this.isLoading = false;
     this.isPlanned = false;
     more.closest(".more")?.remove();
-    /** @type {Part} */
-    const first = { index: 0, nodes: this.isGrid ? [...rows.children] : [rows], loaded: null, rows: [], size: null };
-    this.all = [first];
-    this.take(first, first.nodes);
+    /** @type {Part[]} */
+    this.all = this.split(this.place).map((nodes, index) => ({ index, nodes, loaded: null, rows: [], size: null }));
+    for (const part of this.all) this.take(part, part.nodes);
     this.gap = 0;
     this.tile = 0;
     /** How high a row is with the space above it. */
     this.pitch = 0;
-    this.learn(first);
+    this.learn(/** @type {Part} */ (this.all[0]));
     if (!this.isGrid) this.place.setAttribute("aria-rowcount", String(this.count + this.start + 1));
-    for (let index = 1; index * this.partRows < this.count; index++) {
+    for (let index = this.all.length; index * this.partRows < this.count; index++) {
       /** @type {Part} */
       const part = { index, nodes: [], loaded: null, rows: [], size: this.estimate(index, heights?.[index]) };
       const sent = loaded?.get(index);
@@ -96,9 +98,10 @@ export class Parts {
 
   /** What the server has now of the parts that are shown. @param {string} address the second part's */
   async loadShown(address) {
-    const shown = this.all.filter((part) => part.index > 0 && isShown(part) && distance(part) < NEAR);
-    const found = await Promise.all(shown.map((part) => this.fetched(part.index, address).catch(() => null)));
-    return new Map(shown.flatMap((part, at) => (found[at]?.length ? [[part.index, found[at]]] : [])));
+    const shown = this.all.filter((part) => part.index >= this.pageParts && isShown(part) && distance(part) < NEAR);
+    const firsts = [...new Set(shown.map((part) => this.firstOfPage(part)))];
+    const found = await Promise.all(firsts.map((first) => this.fetched(first, address).catch(() => [])));
+    return new Map(found.flatMap((page, at) => page.map((nodes, index) => [(firsts[at] ?? 0) + index, nodes])));
   }
 
   // --- what is near ----------------------------------------------------------------------------
@@ -114,29 +117,39 @@ export class Parts {
     });
   }
 
-  /** Show what is near the window, and take out what is far. */
+  /** Load or show what is nearest to the window, or take out what is far: one part in a frame, which stays short. */
   async arrange() {
     if (!this.place.isConnected) return;
-    const places = this.all.map((part) => ({ part, away: distance(part) }));
-    for (const { part, away } of places) {
-      if (isShown(part) && away > FAR && !isInUse(part)) this.hide(part);
+    const places = this.all.map((part) => ({ part, away: distance(part) })).sort((a, b) => a.away - b.away);
+    const next = places.find(({ part, away }) => !isShown(part) && away < NEAR)?.part;
+    const far = [...places].reverse().find(({ part, away }) => isShown(part) && away > FAR && !isInUse(part))?.part;
+    if (next && !next.loaded) {
+      if (this.isLoading || !(await this.load(next))) return; // its link is for another try
+    } else if (next) this.show(next);
+    else if (far) this.hide(far);
+    else {
+      const kept = places.filter(({ part }) => part.loaded && !isShown(part) && !part.rows.some(isSelected));
+      for (const { part } of kept.slice(KEPT)) Object.assign(part, { loaded: null, rows: [] });
+      return;
     }
-    const kept = places.filter(({ part }) => part.loaded && !isShown(part) && !part.rows.some(isSelected));
-    for (const { part } of kept.sort((a, b) => a.away - b.away).slice(KEPT)) Object.assign(part, { loaded: null, rows: [] });
-    const near = places.filter(({ part, away }) => !isShown(part) && away < NEAR);
-    const next = near.sort((a, b) => a.away - b.away)[0]?.part;
-    if (!next || (!next.loaded && this.isLoading)) return;
-    if (!(await this.load(next)) || !this.place.isConnected) return; // its link is for another try
-    if (distance(next) < NEAR) this.show(next);
     this.plan();
   }
 
-  /** Get the rows of a part; whether they are there. @param {Part} part */
+  /** The index of the first part of a part's page. @param {Part} part */
+  firstOfPage(part) {
+    return part.index - (part.index % this.pageParts);
+  }
+
+  /** Get the page of a part; whether its rows are there. @param {Part} part */
   async load(part) {
     if (part.loaded) return true;
     this.isLoading = true;
     try {
-      this.take(part, await this.fetched(part.index, this.link.href));
+      const first = this.firstOfPage(part);
+      for (const [at, nodes] of (await this.fetched(first, this.link.href)).entries()) {
+        const each = this.all[first + at];
+        if (each && !each.loaded) this.take(each, nodes);
+      }
     } catch {
       part.nodes[0]?.querySelector("td, p")?.append(this.link);
     } finally {
@@ -146,8 +159,8 @@ export class Parts {
   }
 
   /**
-   * What the server has of a part.
-   * @param {number} index
+   * The parts of a page, as the server has them now.
+   * @param {number} index of the first part
    * @param {string} address
    */
   async fetched(index, address) {
@@ -158,10 +171,25 @@ export class Parts {
     if (!response.ok || response.redirected) throw new Error(response.statusText);
     const text = await response.text();
     const wrapped = this.isGrid ? `<ul>${text}</ul>` : `<table><tbody>${text}</tbody></table>`;
-    const found = new DOMParser().parseFromString(wrapped, "text/html").querySelector("ul, tbody");
+    const found = new DOMParser().parseFromString(wrapped, "text/html").querySelector("ul, table");
     found?.querySelector(".more")?.remove();
-    if (!found?.children.length) throw new Error("no rows");
-    return this.isGrid ? [...found.children] : [found];
+    if (!found?.querySelector("[data-name]")) throw new Error("no rows");
+    return this.split(found);
+  }
+
+  /** The nodes of each part of a page. @param {Element} place */
+  split(place) {
+    if (!this.isGrid) return [...place.querySelectorAll("tbody")].map((body) => [body]);
+    /** @type {Element[][]} */
+    const parts = [];
+    let rows = 0;
+    for (const node of place.children) {
+      // The name of a month is with the photos below it.
+      if (rows % this.partRows === 0 && !node.matches(".apps") && parts.length * this.partRows <= rows) parts.push([]);
+      parts.at(-1)?.push(node);
+      if (node.matches("[data-name]")) rows++;
+    }
+    return parts;
   }
 
   /**
@@ -291,8 +319,9 @@ function blank(columns, height) {
 
 /** Where the first and the last node of a part are. @param {Part} part */
 function edges({ nodes }) {
-  const [first, last] = /** @type {[Element, Element]} */ ([nodes[0], nodes[nodes.length - 1]]);
-  return { first: first.getBoundingClientRect(), last: last.getBoundingClientRect() };
+  const [node, end] = /** @type {[Element, Element]} */ ([nodes[0], nodes[nodes.length - 1]]);
+  const first = node.getBoundingClientRect();
+  return { first, last: node === end ? first : end.getBoundingClientRect() };
 }
 
 /** How far a part is from the window, in pixels. @param {Part} part */
