@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import os
 import pwd
+import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -76,18 +77,16 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-__all__ = ["make_private_directory", "sync_directory", "write_private"]
-
 _PRIVATE_FILE = 0o600
 _PRIVATE_DIRECTORY = 0o700
 
 
-def write_private(path: Path, content: bytes) -> None:
+def write_private(path: Path, content: bytes, *, mode: int = _PRIVATE_FILE) -> None:
     """Create a file that must not exist yet, and return once its content is on disk.
 
     The name is durable after :func:`sync_directory`. If it raises OSError, no file is left behind.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_FILE)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         write_all(descriptor, [content])
         sync_content(descriptor)
@@ -98,11 +97,32 @@ def write_private(path: Path, content: bytes) -> None:
         os.close(descriptor)
 
 
+def replace_private(path: Path, content: bytes, *, mode: int = _PRIVATE_FILE) -> None:
+    """Create a file, or replace it in one step, and return once that is on disk. Raises OSError."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    write_private(draft, content, mode=mode)
+    try:
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
 def make_private_directory(directory: Path) -> None:
     """Create a directory and its missing parents, all for this account only. Raises OSError."""
     if not directory.is_dir():
         make_private_directory(directory.parent)  # mkdir would create it with the usual mode
         directory.mkdir(mode=_PRIVATE_DIRECTORY, exist_ok=True)
+
+
+def try_lock(descriptor: int, *, shared: bool = False) -> bool:
+    """Lock an open file until it is closed; False if others have locked it. Raises OSError."""
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def why_not_usable(path: Path) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from podstead.core.errors import StorageError
+from podstead.storage.files import try_lock
 
 _PRIVATE_FILE: Final = 0o600
 _WAIT_S: Final = 2.0
@@ -50,12 +51,9 @@ async def removals_allowed(lock: Path) -> AsyncIterator[bool]:
 
 async def _acquire(descriptor: int) -> bool:
     for _ in range(int(_WAIT_S / _NAP_S)):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            await asyncio.sleep(_NAP_S)
-        else:
+        if try_lock(descriptor):
             return True
+        await asyncio.sleep(_NAP_S)
     return False
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 from contextlib import AbstractContextManager
@@ -12,7 +11,7 @@ from types import TracebackType
 
 from podstead.core.errors import RootInUse, RootUnusable, StorageError
 from podstead.storage.blobs.body_store import DRAFTS, UPLOADS
-from podstead.storage.files import why_not_usable
+from podstead.storage.files import try_lock, why_not_usable
 from podstead.storage.layout import RootLayout
 from podstead.storage.sqlite.database import migrate
 from podstead.storage.sqlite.ephemeral_store import prepare_ephemeral_store
@@ -115,15 +114,16 @@ def lock_root(root: Path, *, shared: bool = False) -> RootLock:
     except OSError as error:
         raise unusable(root, error) from error
     try:
-        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        is_ours = try_lock(descriptor, shared=shared)
     except OSError as error:
         os.close(descriptor)
-        if isinstance(error, BlockingIOError):
-            raise RootInUse(
-                f"Another server is running on the data root {root}. Stop it first, or choose "
-                "another root with --root."
-            ) from error
         raise unusable(root, error) from error
+    if not is_ours:
+        os.close(descriptor)
+        raise RootInUse(
+            f"Another server is running on the data root {root}. Stop it first, or choose "
+            "another root with --root."
+        )
     return RootLock(descriptor)
 
 

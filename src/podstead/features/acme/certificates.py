@@ -41,6 +41,7 @@ from podstead.app.process.admin_http import AdminHttpHandler, AdminHttpServer
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError
 from podstead.features.acme import CERTIFICATE, FOLDER, AcmeSettings
+from podstead.storage.files import replace_private
 
 _TIMEOUT_S: Final = 30
 _MAX_ORDER_TIME: Final = timedelta(minutes=3)
@@ -336,14 +337,8 @@ def _new_key() -> bytes:
 
 def _write(path: Path, content: bytes) -> None:
     """Write a secret file in one step. Raises OrderFailed."""
-    new = path.with_suffix(".new")
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
+        replace_private(path, content)
     except OSError as error:
         raise OrderFailed(f"Cannot write {path}: {error.strerror}.") from error

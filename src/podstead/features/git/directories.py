@@ -21,14 +21,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from io import FileIO
 from pathlib import Path
-from tempfile import mkdtemp, mkstemp
+from tempfile import mkdtemp
 from typing import Final, TypeVar
 
 from podstead.core.errors import DiskFull, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.features.git.entries import RepositoryName
 from podstead.storage.disk_space import is_full
-from podstead.storage.files import run_to_end
+from podstead.storage.files import replace_private, run_to_end, try_lock
 from podstead.storage.layout import RootLayout
 from podstead.storage.removal_lock import removals_allowed
 
@@ -44,6 +44,7 @@ _THREADS: Final = 4
 _REPOSITORY: Final = re.compile(r"([0-9a-f]{32})\.git")
 _LEFT_OVER: Final = (
     "*.lock",
+    f".{_DESCRIPTION}.*.new",
     "gc.pid",
     "refs/**/*.lock",
     "objects/*.lock",
@@ -120,12 +121,8 @@ class Directories:
     def _write_hook(self) -> None:
         self._place.mkdir(mode=_PRIVATE, exist_ok=True)
         self.hooks.mkdir(mode=_PRIVATE, exist_ok=True)
-        descriptor, draft = mkstemp(dir=self.hooks)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(_HOOK)
-        path = Path(draft)
-        path.chmod(_PRIVATE)
-        path = path.rename(self.hooks / "pre-receive")
+        path = self.hooks / "pre-receive"
+        replace_private(path, _HOOK.encode("ascii"), mode=_PRIVATE)
         if not os.access(path, os.X_OK):
             raise StorageError(
                 f"{path} cannot be run. --git requires a data root on a file system that allows "
@@ -220,12 +217,7 @@ class Directories:
 
     @staticmethod
     def _describe(repository: Path, container: ResourcePath) -> None:
-        descriptor, draft = mkstemp(dir=repository, prefix=_DESCRIPTION, suffix=".lock")
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(f"{container}\n")
-            file.flush()
-            os.fsync(descriptor)
-        Path(draft).rename(repository / _DESCRIPTION)
+        replace_private(repository / _DESCRIPTION, f"{container}\n".encode("ascii"))
 
     async def sync(self, name: RepositoryName) -> None:
         """Sync the names in a repository to disk; git has synced the content."""
@@ -338,20 +330,9 @@ def _open_claim(repository: Path, *, mode: str = "rb") -> DirectoryClaim:
 
 def _join(claim: DirectoryClaim, repository: Path) -> bool:
     """Acquire a shared lock; False if the repository is locked exclusively."""
-    try:
-        fcntl.flock(claim.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _lock_shared(claim)
-    _clear_left_over(repository)
-    return _lock_shared(claim)
-
-
-def _lock_shared(claim: DirectoryClaim) -> bool:
-    try:
-        fcntl.flock(claim.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    if try_lock(claim.fileno()):
+        _clear_left_over(repository)
+    return try_lock(claim.fileno(), shared=True)
 
 
 def _claim_exclusively(repository: Path) -> DirectoryClaim | None:
@@ -360,12 +341,10 @@ def _claim_exclusively(repository: Path) -> DirectoryClaim | None:
         claim = _open_claim(repository)
     except FileNotFoundError:
         return None
-    try:
-        fcntl.flock(claim.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        claim.close()
-        return None
-    return claim
+    if try_lock(claim.fileno()):
+        return claim
+    claim.close()
+    return None
 
 
 def _clear_left_over(repository: Path) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -35,6 +34,7 @@ from podstead.idp.audit import AuditEvent
 from podstead.idp.email_verification import PROOF_S, EmailVerification
 from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, job_id
 from podstead.idp.records import ACCOUNTS, Account, mailbox_key
+from podstead.storage.files import replace_private
 from podstead.storage.invitations import Invitations, invitation_url
 from podstead.storage.record_store import Versioned, secret_key
 from podstead.web.pages.addresses import link_url, verify_url
@@ -68,12 +68,7 @@ class FileTransport:
     def _write(self, message: EmailMessage) -> None:
         name = str(message["Message-ID"]).strip("<>").partition("@")[0]
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        target = self._folder / f"{name}.eml"
-        draft = self._folder / f".{name}.draft"
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(bytes(message))
-        draft.rename(target)
+        replace_private(self._folder / f"{name}.eml", bytes(message))
 
 
 class ConsoleTransport:

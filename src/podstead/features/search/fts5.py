@@ -8,7 +8,6 @@ behind and catches up. A damaged one is removed, and built anew.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from podstead.core.identifiers import ResourcePath, is_container
 from podstead.features.search import index
 from podstead.features.search.analysis import Clause, Question
 from podstead.storage.disk_space import DiskSpace, is_full
+from podstead.storage.files import try_lock
 from podstead.storage.schema import Row
 from podstead.storage.sqlite.connection import BusyHandler
 from podstead.storage.tables import end_of
@@ -85,9 +85,7 @@ class Fts5Index:
                 file = self._database.with_name(f"{self._database.name}-lock").open("ab")
             except OSError as error:
                 raise _error(error) from error
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not try_lock(file.fileno()):
                 file.close()
                 return False
             self._lock = file

@@ -6,15 +6,13 @@ after each that failed. Neither is a part of backups.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from podstead.storage.files import sync_directory, write_private
+from podstead.storage.files import replace_private
 
-_DRAFT_SUFFIX: Final = ".new"
 Kind = TypeVar("Kind")
 
 
@@ -43,11 +41,7 @@ class FailedBackup(msgspec.Struct, frozen=True):
 
 def write_last_backup(path: Path, last: LastBackup | FailedBackup) -> None:
     """Replace the record. Raises OSError."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}{_DRAFT_SUFFIX}")
-    draft.unlink(missing_ok=True)
-    write_private(draft, msgspec.json.encode(last) + b"\n")
-    draft.replace(path)
-    sync_directory(path.parent)
+    replace_private(path, msgspec.json.encode(last) + b"\n")
 
 
 def read_last_backup(path: Path) -> LastBackup | None:

@@ -20,7 +20,13 @@ from types import TracebackType
 from typing import BinaryIO, Final, Protocol
 
 from podstead.storage.backup import reading
-from podstead.storage.files import make_private_directory, sync_content, sync_directory, write_all
+from podstead.storage.files import (
+    make_private_directory,
+    sync_content,
+    sync_directory,
+    try_lock,
+    write_all,
+)
 
 PARTIAL: Final = ".partial-"
 _DIRECTORY: Final = 0o700
@@ -267,8 +273,8 @@ def remove_abandoned(place: Path) -> None:
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path)
+                if try_lock(descriptor):
+                    shutil.rmtree(path)
             finally:
                 os.close(descriptor)
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import fcntl
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable
@@ -26,7 +25,13 @@ from typing import Final, TypeVar
 from podstead.core.errors import Overloaded, StorageError
 from podstead.storage.blobs.body_store import CHUNK_BYTES, DRAFT_BODY, FileBody, OpenFile
 from podstead.storage.disk_space import DiskSpace
-from podstead.storage.files import run_storing, sync_content, sync_directory, write_all
+from podstead.storage.files import (
+    run_storing,
+    sync_content,
+    sync_directory,
+    try_lock,
+    write_all,
+)
 from podstead.storage.uploads import DraftGone
 
 LOCK_WAIT_S: Final = 10.0
@@ -103,7 +108,7 @@ class DraftDirectory:
         wanted = directory / _WANTED
         try:
             for _ in range(int(LOCK_WAIT_S / _LOCK_PERIOD_S)):
-                if _try_lock(descriptor):
+                if try_lock(descriptor):
                     return
                 with suppress(OSError):
                     os.close(os.open(wanted, os.O_WRONLY | os.O_CREAT, _FILE))
@@ -208,14 +213,6 @@ def _create(directory: Path, name: str) -> None:
     os.close(os.open(draft / DRAFT_BODY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE))
     sync_directory(draft)
     sync_directory(directory)
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _remove(directory: Path) -> None:
