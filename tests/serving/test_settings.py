@@ -51,6 +51,17 @@ def test_all_workers_follow_a_command_and_a_restart_keeps_it(tmp_path: Path) -> 
         )
 
 
+def test_the_summary_of_a_start_says_what_is_in_effect(tmp_path: Path) -> None:
+    """Also of a server without accounts."""
+    with running_server(ServerProcess(tmp_path / "root")) as server:
+        assert "/.pods creates one" in server.wait_for_line("  pods")
+        done(server.root, "set", "registration", "closed")
+    again = ServerProcess(tmp_path / "root")
+    again.port = server.port
+    with running_server(again):
+        assert "registration is closed" in again.wait_for_line("  pods")
+
+
 def test_what_the_server_was_started_with_is_stronger(tmp_path: Path) -> None:
     options = ["--idp", "--registration", "closed"]
     with running_server(ServerProcess(tmp_path / "root", options=options)) as server:
@@ -76,6 +87,11 @@ def test_secrets_are_typed_and_never_printed(tmp_path: Path) -> None:
         listed = done(server.root, "list", "--json") + done(server.root, "list")
         assert "secret-word" not in listed
         assert re.search(r"mail\s+-\s+operators", listed)
+        # As in the console, nobody can try by a setting what else is in the network.
+        other = run(server.root, "set", "mail", typed=url.replace(":465", ":5432") + "\n")
+        assert other.exit_code == 2
+        assert "port 5432" in other.output
+        assert "secret-word" not in other.output
         wrong = run(server.root, "set", "mail", typed="smtp://name:other-word@mail.example\n")
         assert wrong.exit_code == 2
         assert "other-word" not in wrong.output

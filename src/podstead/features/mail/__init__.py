@@ -10,7 +10,7 @@ from podstead.config.table import Group, optional
 from podstead.config.value_types import ValueType
 from podstead.core.errors import StartRefused
 from podstead.features import Feature
-from podstead.features.mail.destination import MailDestination, parse_mail_destination
+from podstead.features.mail import destination as mail_destination
 
 if TYPE_CHECKING:  # others than servers that send mail load none of this
     from podstead.app.monitoring.diagnosis import Diagnosis
@@ -26,7 +26,7 @@ _MAIL = ValueType(
     "URL",
     "must be smtp://USER:PASSWORD@HOST:PORT?from=ADDRESS (or smtps://…), file:FOLDER or console; "
     "?tls=none only for a mail server on this machine",
-    parse_mail_destination,
+    mail_destination.parse_mail_destination,
 )
 
 
@@ -34,7 +34,7 @@ _MAIL = ValueType(
 class MailSettings:
     """The settings of this part."""
 
-    mail: MailDestination | None = optional(
+    mail: mail_destination.MailDestination | None = optional(
         _MAIL,
         Group.IDENTITY,
         "Where messages to people are handed over: a mail server "
@@ -60,6 +60,18 @@ class MailFeature(Feature):
             return
         if not settings.idp:
             raise StartRefused("mail is set, but idp is off. Add --idp, or remove mail.")
+        is_smtp = mail.kind is mail_destination.MailKind.SMTP
+        is_changed_live = "mail" not in dict(settings.set_by)
+        if (
+            is_smtp
+            and is_changed_live
+            and not mail_destination.is_port_of_mail(mail.host, mail.port)
+        ):
+            ports = ", ".join(map(str, mail_destination.MAIL_PORTS))
+            raise StartRefused(
+                f"mail names port {mail.port}. Only the configuration of the server can name "
+                f"another port than {ports} of another machine."
+            )
         if mail.password is not None and ("mail", "--mail") in settings.set_by:
             raise StartRefused(
                 "--mail contains a password, which other users of the machine can see. Set "

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 SUBMISSION_PORT: Final = 587
 TLS_PORT: Final = 465
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+MAIL_PORTS: Final = (SUBMISSION_PORT, TLS_PORT, 25, 2525)
+
+
+def is_port_of_mail(host: str, port: int) -> bool:
+    """Whether mail servers are at this port, on other machines than this one. Whoever changes
+    settings of a running server cannot try by others what else is in its network."""
+    return port in MAIL_PORTS or host in LOOPBACK
 
 
 class MailTrouble(Enum):

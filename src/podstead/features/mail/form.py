@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import quote
@@ -26,9 +26,6 @@ from podstead.web.routes import route
 MAIL: Final = f"{SETTINGS}/mail"
 TRIAL: Final = f"{SETTINGS}/mail/trial"
 TRIALS_PER_HOUR: Final = 10
-MAIL_PORTS: Final = (25, 465, 587, 2525)
-"""Those at which mail servers of other machines are. With any port, an operator of the console
-could try what else is in the network of the server."""
 
 logger = logging.getLogger("podstead.mail")
 
@@ -104,7 +101,7 @@ class MailForm(SettingForm):
             host, port = HOST.parse(host.strip("[]")), _PORT.parse(sent.text("port").strip())
         except ValueError as error:
             raise BadRequest(_("The mail server or its port is not valid.")) from error
-        if port not in MAIL_PORTS and host not in mail_destination.LOOPBACK:
+        if not mail_destination.is_port_of_mail(host, port):
             raise BadRequest(_("A mail server has port 587, 465, 25 or 2525."))
         if user and not password:
             known = _smtp(stored)
@@ -162,7 +159,7 @@ class MailTrial:
     """Sends a message to the operator who asks for it, and to nobody else."""
 
     site: Site
-    sender: Callable[[], TrialSender | None]
+    sender: Callable[[], Awaitable[TrialSender | None]]
     records: RecordStore
 
     @route(TRIAL, "POST")
@@ -176,7 +173,7 @@ class MailTrial:
         return self.site.see_other(SETTINGS, await self._tried(page, operator))
 
     async def _tried(self, page: PageRequest, operator: Operator) -> Notice:
-        sender, address = self.sender(), page.owner().account.email
+        sender, address = await self.sender(), page.owner().account.email
         if sender is None:
             return Notice("mail-off")
         if address is None:

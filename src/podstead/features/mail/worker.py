@@ -34,7 +34,7 @@ class MailInWorker(WorkerFeature):
         return (
             ()
             if provider is None
-            else (MailTrial(provider.pages.site, self._new_sender, provider.records),)
+            else (MailTrial(provider.pages.site, self._newest_sender, provider.records),)
         )
 
     async def start(self) -> None:
@@ -52,6 +52,12 @@ class MailInWorker(WorkerFeature):
         from podstead.features.mail.sending import build_mail_sender
 
         return build_mail_sender(settings, destination, services.provider.accounts)
+
+    async def _newest_sender(self) -> MailSender | None:
+        """The same also for what was changed a moment ago, perhaps in another worker. Raises
+        StorageError."""
+        await self._services.live.look()
+        return self._new_sender()
 
     async def _send(self) -> None:
         """Runs until the settings are changed, which ends one sender and begins the next."""
