@@ -66,11 +66,10 @@ def start(*, accept_loss: bool, **options: Any) -> None:  # noqa: ANN401 - one f
     settings = settings_from(options)
     # Imported here because `podstead --help` does not need them.
     with without_collection():
+        # Used when all workers have been forked.
+        import podstead.app.operator.administration  # noqa: F401
         from podstead.app.process.run import run_server
         from podstead.app.services import build_application
-
-        if settings.idp:  # used when all workers have been forked
-            import podstead.app.operator.administration  # noqa: F401
 
     end(run_server(settings, factory=build_application, on_ready=announce, accept_loss=accept_loss))
 
@@ -93,14 +92,13 @@ def announce(settings: Settings) -> None:
         return
     link: str | None = None
     trouble: PodsteadError | None = None
-    if settings.idp:
-        try:
-            settings, link = in_root(settings, _in_effect)
-        except PodsteadError as error:
-            trouble = error
+    try:
+        settings, link = in_root(settings, _in_effect)
+    except PodsteadError as error:
+        trouble = error
     echo_lines(summary(settings, pid=os.getpid()))
     if trouble is not None:
-        echo(f"The link for the operator's account could not be created: {trouble}", err=True)
+        echo(f"What operators have changed could not be read: {trouble}", err=True)
     if link is not None:
         echo(
             "No account is an operator's yet. This link creates one; it works once, within 24 "
@@ -110,8 +108,9 @@ def announce(settings: Settings) -> None:
 
 
 async def _in_effect(root: DataRoot) -> tuple[Settings, str | None]:
-    """The settings with what operators have changed, and the link for the first operator."""
-    secret = await root.accounts.create_first_link()
+    """The settings with what operators have changed, and the link for the first operator, who has
+    an account if there are any."""
+    secret = await root.accounts.create_first_link() if root.settings.idp else None
     return root.settings, None if secret is None else root.link(secret)
 
 
