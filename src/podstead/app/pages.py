@@ -43,8 +43,8 @@ from podstead.web.pages.request import People, PeopleByAnySession
 from podstead.web.pages.site import Site
 from podstead.web.routes import Endpoint, Route, plain_routes
 from podstead.web.sharing.groups import GroupsPage
-from podstead.web.sharing.notices import Notices, RuleNotices
 from podstead.web.sharing.people_field import PeopleField
+from podstead.web.sharing.reminders import Reminders, RuleReminders
 from podstead.web.sharing.requests import AskPage, RequestsPage, WhyPage
 from podstead.web.sharing.share_page import SectionNames, SharePage, SharingSection
 from podstead.web.sharing.shared import SharedPage
@@ -272,10 +272,10 @@ class PodPages:
         return [each.sharing_section for each in features if each.sharing_section]
 
     @cached_property
-    def _notices(self) -> Notices:
+    def _reminders(self) -> Reminders:
         services = self._services
-        of_features = [each.access_notices for each in services.features if each.access_notices]
-        return Notices((RuleNotices(self._shared_lists), *of_features), services.clock)
+        of_features = [each.access_reminders for each in services.features if each.access_reminders]
+        return Reminders((RuleReminders(self._shared_lists), *of_features), services.clock)
 
     @cached_property
     def _activity(self) -> PodActivity:
@@ -289,7 +289,7 @@ class PodPages:
             PendingRequests(self._access_requests, self._services.store),
             self.sharing,
             Names(self._services.base_url),
-            self._notices,
+            self._reminders,
             self._services.notifier,
         )
         self.site.guard.announce(page.count)
@@ -347,7 +347,7 @@ class PodPages:
                 self._usage,
                 self._shared_lists,
                 self._requests_page.waiting,
-                self._notices,
+                self._reminders,
                 services.notifier,
                 agent_names,
                 settings.issuer if settings.idp else None,

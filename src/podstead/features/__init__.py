@@ -58,7 +58,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.resource_responses import DocumentLink
     from podstead.web.response import HeaderField
     from podstead.web.routes import Claim, Endpoint, Route
-    from podstead.web.sharing.notices import NoticeSource
+    from podstead.web.sharing.reminders import ReminderSource
     from podstead.web.sharing.share_page import SharingSection
     from podstead.web.sign_in.authorization import ConsentExtension
     from podstead.web.sign_in.browser_sign_in import PasswordRecovery, SignInForm
@@ -259,7 +259,7 @@ class WorkerFeature:
     sharing_section: SharingSection | None = None
     """A section of the page about who has access to a resource."""
 
-    access_notices: NoticeSource | None = None
+    access_reminders: ReminderSource | None = None
     """Finds what people should know about the access that they have given: ends, and what is not
     used."""
 

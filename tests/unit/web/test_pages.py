@@ -19,7 +19,7 @@ from podstead.web.body import AsgiBody, BodyPace
 from podstead.web.browsers import browser_name
 from podstead.web.errors import STATUSES
 from podstead.web.pages.addresses import with_next
-from podstead.web.pages.cookies import SESSION, Cookies, Notice
+from podstead.web.pages.cookies import SESSION, Cookies, FlashMessage
 from podstead.web.pages.formats import machine_time
 from podstead.web.pages.rendering import error_page, form_source
 from podstead.web.pages.templates import PAGE_POLICY, asset_url, load_assets
@@ -189,7 +189,7 @@ def test_over_https_only_the_cookie_name_bound_to_the_host_is_valid() -> None:
 def test_a_request_without_cookies_has_none() -> None:
     cookies, request = Cookies(secure=False), _request()
     assert cookies.secret(request, SESSION) is None
-    assert cookies.notice(request) is None
+    assert cookies.flash_message(request) is None
     assert not cookies.any_of_account(request)
 
 
@@ -198,16 +198,16 @@ def test_a_notice_comes_back_as_it_was_kept(name: str, typed: str) -> None:
     if any("\ud800" <= character <= "\udfff" for character in typed):
         return
     cookies = Cookies(secure=False)
-    _, header = cookies.set_notice(Notice(name, typed))
+    _, header = cookies.set_flash_message(FlashMessage(name, typed))
     pair = header.decode().partition("; ")[0]
-    assert cookies.notice(_request(pair)) == Notice(name, typed[:500])
+    assert cookies.flash_message(_request(pair)) == FlashMessage(name, typed[:500])
 
 
 @given(st.binary(max_size=200))
 def test_no_cookie_is_a_fault(value: bytes) -> None:
     cookies = Cookies(secure=False)
     request = _request(f"podstead-notice={value.decode('latin-1')}")
-    cookies.notice(request)
+    cookies.flash_message(request)
     assert cookies.secret(request, SESSION) is None
 
 

@@ -51,7 +51,7 @@ class AccessLimitsFeature(Feature):
             "enforcement",
             "worker",
             "form",
-            "notices",
+            "reminders",
             "pages",
             *(["consent"] if settings.idp else []),
         ]

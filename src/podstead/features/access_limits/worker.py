@@ -13,7 +13,7 @@ from podstead.features.access_limits.enforcement import LimitedAccess, LimitedId
 if TYPE_CHECKING:
     from podstead.features.access_limits.consent import LimitConsent
     from podstead.features.access_limits.form import LimitForm
-    from podstead.features.access_limits.notices import LimitNotices
+    from podstead.features.access_limits.reminders import LimitReminders
 
 
 class AccessLimitsInWorker(WorkerFeature):
@@ -28,10 +28,10 @@ class AccessLimitsInWorker(WorkerFeature):
         self.restriction = LimitedAccess(self._limits, issuer or services.base_url)
 
     @cached_property
-    def access_notices(self) -> LimitNotices:  # type: ignore[override]
-        from podstead.features.access_limits.notices import LimitNotices
+    def access_reminders(self) -> LimitReminders:  # type: ignore[override]
+        from podstead.features.access_limits.reminders import LimitReminders
 
-        return LimitNotices(self._limits, self._services)
+        return LimitReminders(self._limits, self._services)
 
     @cached_property
     def _form(self) -> LimitForm:

@@ -17,7 +17,7 @@ from podstead.web.account.home import ChosenPod, chosen_pod
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import PREFIX, files_url, shown_name
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.formats import name_sort_key
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -31,7 +31,7 @@ CHANGE: Final = f"{TRASH}/change"
 SHOWN: Final = 200
 """How many items a page shows."""
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     trash_restored=N_("It has been restored."),
     trash_removed=N_("It has been deleted for good."),
@@ -39,7 +39,7 @@ add_notices(
     purged=N_("Nothing of it is in the trash or among the versions any longer."),
     trash_emptied=N_("The trash has been emptied."),
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     partly_purged=N_("Much of it is gone. Do it again to remove the rest."),
     trash_partly_emptied=N_("Not everything in the trash could be deleted for good."),
@@ -122,19 +122,19 @@ class TrashPage:
         do, address = sent.text("do"), f"{TRASH}?pod={pod.name}"
         if do == "empty":
             is_empty = await self.trash.empty(page.identity, None, pod.root, pod.root)
-            notice = Notice("trash-emptied" if is_empty else "trash-partly-emptied")
+            notice = FlashMessage("trash-emptied" if is_empty else "trash-partly-emptied")
             return self.site.see_other(address, notice)
         if do == "choose":
             await self._choose(page, pod.root, sent)
-            return self.site.see_other(address, Notice("trash-days"))
+            return self.site.see_other(address, FlashMessage("trash-days"))
         path, version = _path(sent.text("path")), sent.text("version")
         if do == "restore":
             item = await self.trash.item(page.identity, None, path, version)
             restored = await self.trash.restore(page.identity, None, item)
-            return self.site.see_other(files_url(restored), Notice("trash-restored"))
+            return self.site.see_other(files_url(restored), FlashMessage("trash-restored"))
         if do == "remove":
             await self.trash.remove(page.identity, None, path, version)
-            return self.site.see_other(address, Notice("trash-removed"))
+            return self.site.see_other(address, FlashMessage("trash-removed"))
         raise BadRequest(WebCodes.FORM_MALFORMED)
 
     @route(PURGE, "GET")
@@ -170,7 +170,7 @@ class TrashPage:
         is_gone = await self.trash.purge(page.identity, path)
         query = urlencode({"pod": pod.name, **({} if is_gone else {"path": path})})
         return self.site.see_other(
-            f"{PURGE}?{query}", Notice("purged" if is_gone else "partly-purged")
+            f"{PURGE}?{query}", FlashMessage("purged" if is_gone else "partly-purged")
         )
 
     def _path_in(self, root: identifiers.ResourcePath, typed: str) -> identifiers.ResourcePath:

@@ -15,7 +15,7 @@ from podstead.web.account.actor_names import ActorNames
 from podstead.web.account.home import ChosenPod, chosen_pod
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import PREFIX
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -24,8 +24,8 @@ from podstead.web.routes import route
 
 UNDO: Final = f"{PREFIX}/undo"
 
-add_notices(Tone.DONE, undone=N_("The changes have been undone."))
-add_notices(
+add_flash_messages(Tone.DONE, undone=N_("The changes have been undone."))
+add_flash_messages(
     Tone.PROBLEM,
     partly_undone=N_("Some changes could not be undone; those that are left are listed here."),
 )
@@ -88,7 +88,7 @@ class UndoPage:
         _done, left = await self.undo.undo(page.identity, pod.root, _actor(who), _begin(since))
         chosen = {"who": who, "since": since} if left else {}
         query = urlencode({"pod": pod.name, **chosen})
-        notice = Notice("partly-undone" if left else "undone")
+        notice = FlashMessage("partly-undone" if left else "undone")
         return self.site.see_other(f"{UNDO}?{query}", notice)
 
 

@@ -22,7 +22,7 @@ from podstead.web.files.content import as_raw
 from podstead.web.files.editing import ComparedLine, compared
 from podstead.web.files.text import MAX_TEXT_BYTES, decode_text
 from podstead.web.pages.addresses import PREFIX, breadcrumb, files_url, shown_name
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
@@ -33,11 +33,11 @@ VERSIONS: Final = f"{PREFIX}/versions"
 COMPARE: Final = f"{PREFIX}/compare"
 CONTENT: Final = f"{PREFIX}/version"
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     version_restored=N_("The version has been restored."),
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     version_changed=N_("Somebody has changed the document in the meantime, so nothing was done."),
 )
@@ -88,8 +88,8 @@ class VersionPages:
         try:
             await write_again(resources, page.identity, version.metadata, body, unchanged)
         except PreconditionFailed:
-            return self.site.see_other(VERSIONS + path, Notice("version-changed"))
-        return self.site.see_other(files_url(path), Notice("version-restored"))
+            return self.site.see_other(VERSIONS + path, FlashMessage("version-changed"))
+        return self.site.see_other(files_url(path), FlashMessage("version-restored"))
 
     @route(CONTENT + REST, "GET")
     async def content(self, page: PageRequest) -> Response:

@@ -26,13 +26,13 @@ from podstead.web.files.documents import DocumentContents
 from podstead.web.files.members import MemberLists
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import PREFIX, local_address, share_url, shown_name
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, Route, route
-from podstead.web.sharing.notices import UNUSED_MS, AccessNotice, NoticeKind, notice_of_end
+from podstead.web.sharing.reminders import UNUSED_MS, AccessReminder, ReminderKind, reminder_of_end
 
 MANAGE: Final = f"{PREFIX}/sharing-links"
 USUAL_DAYS: Final = 30
@@ -46,7 +46,7 @@ KINDS: Final = {
     sharing_links.ADD: N_("Only add files"),
 }
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     link_ended=N_("The link has ended."),
     link_paused=N_("The link is paused."),
@@ -156,14 +156,14 @@ class LinksSection:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkNotices:
+class LinkReminders:
     """Notices about links that end, and links that nobody has opened for a year."""
 
     links: sharing_links.SharingLinks
 
-    async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessNotice]:
+    async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessReminder]:
         """Raises StorageError."""
-        records, found = self.links.records, list[AccessNotice]()
+        records, found = self.links.records, list[AccessReminder]()
         for pod in person.pods:
             listed = await records.of_owner(sharing_links.LINKS, pod, limit=MOST_LINKS)
             uses = {
@@ -175,10 +175,10 @@ class LinkNotices:
                 used_ms = uses.get(link.key, link.value.created_s) * 1000
                 ends_ms = None if ends_s is None else ends_s * 1000
                 name, address = link.value.name, share_url(ResourcePath(link.value.path))
-                notices = notice_of_end(ends_ms, name, address, now_ms=now_ms)
+                notices = reminder_of_end(ends_ms, name, address, now_ms=now_ms)
                 works = ends_ms is None or ends_ms > now_ms
                 if not notices and works and used_ms < now_ms - UNUSED_MS:
-                    notices = (AccessNotice(NoticeKind.UNUSED, name, address, used_ms),)
+                    notices = (AccessReminder(ReminderKind.UNUSED, name, address, used_ms),)
                 if notices and await self.links.has_rule(link):
                     found += notices
         return found
@@ -206,14 +206,14 @@ class ManageLinks:
             if change == "end":
                 await self.links.end(self.sharing, page.identity, state, link_id)
         except RulesChanged:
-            return self.site.see_other(share_url(target), Notice("rules-changed"))
+            return self.site.see_other(share_url(target), FlashMessage("rules-changed"))
         if change in ("pause", "resume"):
             await self.links.pause(state, link_id, paused=change == "pause")
         notices = {"end": "link-ended", "pause": "link-paused", "resume": "link-resumed"}
         if change not in notices:
             raise BadRequest(WebCodes.FORM_MALFORMED)
         back = local_address(sent.text("next")) or share_url(target)
-        return self.site.see_other(back, Notice(notices[change]))
+        return self.site.see_other(back, FlashMessage(notices[change]))
 
     async def _created(
         self, page: PageRequest, state: SharingState, sent: FormSubmission
@@ -295,7 +295,7 @@ class LinksInWorker(WorkerFeature):
         self._passwords = services.passwords or Argon2Passwords()
         self.restriction = self._links
         self.sharing_section = LinksSection(self._links)
-        self.access_notices = LinkNotices(self._links)
+        self.access_reminders = LinkReminders(self._links)
 
     @cached_property
     def pages(self) -> Sequence[object]:  # type: ignore[override]

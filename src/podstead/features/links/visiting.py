@@ -34,7 +34,7 @@ from podstead.web.files.uploads import member, type_of
 from podstead.web.forms import FormPart, read_parts
 from podstead.web.limits import address_key
 from podstead.web.pages.addresses import shown_name
-from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
+from podstead.web.pages.cookies import Cookies, FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.kinds import Kind, kind_of
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest, Person, SignedInBy
@@ -58,7 +58,7 @@ _PENDING: Final = "secret."
 _VIEW, _RAW, _OPEN, _ADD, _SAVE, _REPLACE = "view", "raw", "open", "add", "save", "replace"
 _GONE: Final = (errors.NotAuthenticated, errors.AccessDenied, errors.NotFound)
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     file_replaced=N_("%(subject)s was replaced."),
 )
@@ -445,7 +445,7 @@ class LinkPages:
                 "problem": problem_at(error, text),
             }
             return await self._shown(page, place, link, target, status=422, edited=edited)
-        notice = Notice("document-saved", shown_name(target))
+        notice = FlashMessage("document-saved", shown_name(target))
         return self.site.see_other(place.url(_VIEW), notice)
 
     async def _replaced(
@@ -454,9 +454,9 @@ class LinkPages:
         """Store a file in place of the document."""
         async for part in _files(page):
             await self._put(page, target, part, "*", type_of(target, part.content_type))
-            notice = Notice("file-replaced", shown_name(target))
+            notice = FlashMessage("file-replaced", shown_name(target))
             return self.site.see_other(place.url(_VIEW), notice)
-        return self.site.see_other(place.url(_VIEW), Notice("nothing-uploaded"))
+        return self.site.see_other(place.url(_VIEW), FlashMessage("nothing-uploaded"))
 
     async def _put(
         self,

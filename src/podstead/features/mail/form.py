@@ -16,7 +16,7 @@ from podstead.storage.record_store import RecordStore
 from podstead.web.console.accounts import SETTINGS, again, for_operators
 from podstead.web.console.settings import SettingForm, SettingText, add_setting_texts
 from podstead.web.forms import FormSubmission
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -41,10 +41,10 @@ add_setting_texts(
         )
     }
 )
-add_notices(
+add_flash_messages(
     Tone.DONE, mail_tried=N_("The mail server has taken the message. See whether it arrives.")
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     mail_not_reached=N_(
         "The message could not be sent: the mail server could not be reached, or it does not "
@@ -172,18 +172,18 @@ class MailTrial:
             return signing_in
         return self.site.see_other(SETTINGS, await self._tried(page, operator))
 
-    async def _tried(self, page: PageRequest, operator: Operator) -> Notice:
+    async def _tried(self, page: PageRequest, operator: Operator) -> FlashMessage:
         sender, address = await self.sender(), page.owner().account.email
         if sender is None:
-            return Notice("mail-off")
+            return FlashMessage("mail-off")
         if address is None:
-            return Notice("mail-no-address")
+            return FlashMessage("mail-no-address")
         key = f"mail-trial:{operator.account_id}"
         if await self.records.take(key, capacity=TRIALS_PER_HOUR, period_s=3600) is not None:
-            return Notice("mail-too-often")
+            return FlashMessage("mail-too-often")
         try:
             await sender.send_trial(address, page.texts.language)
         except mail_destination.MailError as error:
             logger.warning("A message to try the mail server could not be sent: %s", error)
-            return Notice(_NOTICES[error.trouble])
-        return Notice("mail-tried")
+            return FlashMessage(_NOTICES[error.trouble])
+        return FlashMessage("mail-tried")

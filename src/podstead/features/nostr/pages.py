@@ -37,7 +37,7 @@ from podstead.web.description_endpoints import public_document
 from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.pages.addresses import ACCOUNT, AGAIN
-from podstead.web.pages.cookies import BROWSER, Notice, Tone, add_notices
+from podstead.web.pages.cookies import BROWSER, FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.formats import machine_time
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
@@ -56,7 +56,7 @@ REQUESTS_PER_MINUTE: Final = 30
 send in a minute. Each of the two operations takes two requests."""
 
 AGAIN["nostr"] = f"{ACCOUNT}#nostr-keys"
-add_notices(
+add_flash_messages(
     Tone.DONE,
     nostr_key_linked=N_("The Nostr key has been linked."),
     nostr_key_unlinked=N_(
@@ -146,7 +146,9 @@ class NostrKeyCollection(Collection[Versioned[NostrLink]]):
             owner.owner, proof.public_key, source=page.source, publish=publish
         )
         body = {"pubkey": link.public_key, "did": nostr_keys.did_of(link.public_key)}
-        return json_response(201, body, self.site.cookies.set_notice(Notice("nostr-key-linked")))
+        return json_response(
+            201, body, self.site.cookies.set_flash_message(FlashMessage("nostr-key-linked"))
+        )
 
     async def remove(self, page: PageRequest, key: str) -> Removed:
         """Unlink a key. Raises NotFound, LastFactor."""

@@ -12,14 +12,14 @@ from podstead.features.notices.box import MailMode, with_read
 from podstead.features.notices.delivery import NOTICES, Boxes
 from podstead.web.browsers import see_other
 from podstead.web.pages.addresses import SECURITY, local_address
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import route
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     notices_chosen=N_("Your choice was saved."),
     notice_gone=N_("This notice no longer exists."),
@@ -71,7 +71,7 @@ class NoticesPage:
             mode = next((each for each in MailMode if each.value == sent.text("mail")), None)
             if mode is not None:
                 await self.boxes.change(person, lambda box: replace(box, mail=mode))
-            return self.site.see_other(NOTICES, Notice("notices-chosen"))
+            return self.site.see_other(NOTICES, FlashMessage("notices-chosen"))
         notice_ids = None if sent.text("read") == "all" else (sent.text("read"),)
         await self.boxes.change(person, partial(with_read, notice_ids=notice_ids))
         return see_other(NOTICES)
@@ -84,6 +84,6 @@ class NoticesPage:
         box = await self.boxes.box(person)
         found = next((each for each in box.notices if each.notice_id == page.segment), None)
         if found is None:
-            return self.site.see_other(NOTICES, Notice("notice-gone"))
+            return self.site.see_other(NOTICES, FlashMessage("notice-gone"))
         await self.boxes.change(person, partial(with_read, notice_ids=(found.notice_id,)))
         return see_other(local_address(found.address) or NOTICES)

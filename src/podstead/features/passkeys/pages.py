@@ -28,7 +28,7 @@ from podstead.web.browsers import browser_name, json_response
 from podstead.web.console.server import add_event_texts
 from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.pages.addresses import ACCOUNT, AGAIN
-from podstead.web.pages.cookies import BROWSER, Tone, add_notices
+from podstead.web.pages.cookies import BROWSER, Tone, add_flash_messages
 from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("podstead.app")
 
 AGAIN["passkeys"] = f"{ACCOUNT}#sign-in"
-add_notices(
+add_flash_messages(
     Tone.DONE,
     passkey_removed=N_(
         "The passkey has been removed. Browsers and applications that were signed in "

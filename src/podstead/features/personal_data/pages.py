@@ -27,7 +27,7 @@ from podstead.web.files.documents import DocumentOffer, DocumentOffers, ShownDoc
 from podstead.web.files.editing import Mistyped, mail_address, telephone_number, web_address
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import FOLDERS_FOR_APPS, PREFIX, files_url
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.formats import date_text, day_text, month_text, name_sort_key
 from podstead.web.pages.kinds import Kind as ContentKind
 from podstead.web.pages.links import Address, Links
@@ -50,7 +50,7 @@ _MONDAY: Final = 4
 """The first Monday after the epoch, in days."""
 
 FOLDERS_FOR_APPS.update(each.folder.removesuffix("/") for each in kinds.KINDS.values())
-add_notices(
+add_flash_messages(
     Tone.DONE,
     entry_saved=N_("“%(subject)s” was saved."),
     entry_added=N_("“%(subject)s” was added."),
@@ -353,7 +353,7 @@ class CollectionPages:
                 page, kind, _as_typed(sent), {"": refusal_text(error)}, status=409
             )
         title = next((each for value in wanted.values() for each in value if each), "")
-        notice = Notice("entry-added", " ".join(title[:100].split()))
+        notice = FlashMessage("entry-added", " ".join(title[:100].split()))
         return self.site.see_other(collection_url(kind), notice)
 
     def _new_form(
@@ -410,7 +410,7 @@ class CollectionPages:
                 return await self._changed(page, *await self._read(page), sent)
             await self._list_by_name(page, place, None)
             title = place.entry.title or _("Without a name")
-            return self.site.see_other(collection_url(kind), Notice("entry-deleted", title))
+            return self.site.see_other(collection_url(kind), FlashMessage("entry-deleted", title))
         wanted, errors = _typed(sent, kind, _editable(place.entry), place.entry.values)
         if errors:
             return self._edit_form(page, place, read, _as_typed(sent), errors, status=422)
@@ -422,7 +422,7 @@ class CollectionPages:
         if name and name != place.entry.text("name"):
             await self._list_by_name(page, place, name)
         address = entry_url(place.document, place.entry.iri, self.site.base_url)
-        notice = Notice("entry-saved", name or place.entry.title)
+        notice = FlashMessage("entry-saved", name or place.entry.title)
         return self.site.see_other(address, notice)
 
     async def _read(self, page: PageRequest) -> tuple[finding.PlacedEntry, ReadDocument]:

@@ -22,7 +22,7 @@ from podstead.resources.sharing.service import SharingState
 from podstead.wac.modes import Mode
 from podstead.web.browsers import json_response
 from podstead.web.pages.addresses import PREFIX, breadcrumb, files_url, share_url, shown_name
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -38,7 +38,7 @@ ROWS: Final = 100
 LOOK_S: Final = 3.0
 LOOKS_PER_STORING: Final = 10
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     read_log_on=N_("From now on, it is recorded who reads what in this folder."),
     read_log_off=N_("Nothing is recorded any longer, and the log was deleted."),
@@ -114,7 +114,7 @@ class ReadLogPage:
         else:
             await self.recorder.switch_off(folder)
         await self.recorder.look()
-        notice = Notice("read-log-on" if is_on else "read-log-off")
+        notice = FlashMessage("read-log-on" if is_on else "read-log-off")
         return self.site.see_other(READ_LOG + folder, notice)
 
     async def _log(self, page: PageRequest) -> tuple[identifiers.ResourcePath, ReadLog | None]:

@@ -19,7 +19,7 @@ from podstead.storage.record_store import Changes, RecordStore
 from podstead.web.codes import WebCodes
 from podstead.web.files.starred import StarredResources
 from podstead.web.pages.addresses import PREFIX, files_url, shown_name
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
@@ -29,12 +29,12 @@ from podstead.web.routes import REST, route
 STAR: Final = f"{PREFIX}/star"
 STARRED: Final = f"{PREFIX}/starred"
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     starred=N_("%(subject)s is starred."),
     unstarred=N_("%(subject)s is no longer starred."),
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     too_many_stars=N_("You can star up to 500 files and folders. Remove a star first."),
 )
@@ -124,7 +124,7 @@ class StarPages:
         name = "too-many-stars" if not is_done else "starred" if on == "yes" else "unstarred"
         folder = parent_container(target) or ROOT
         back = target if folder == ROOT else folder
-        return self.site.see_other(files_url(back), Notice(name, shown_name(target)))
+        return self.site.see_other(files_url(back), FlashMessage(name, shown_name(target)))
 
     @route(STARRED, "GET")
     async def get(self, page: PageRequest) -> Response:

@@ -23,7 +23,7 @@ from podstead.web.account.security_page import SecuritySection
 from podstead.web.browsers import json_response
 from podstead.web.console.server import add_event_texts
 from podstead.web.pages.addresses import ACCOUNT, AGAIN, SECURITY
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
@@ -40,7 +40,7 @@ CODES_PATH: Final = f"{TWO_FACTOR}/recovery-codes"
 PASSKEY_FACTOR_PATH: Final = f"{TWO_FACTOR}/passkey"
 
 AGAIN["two-factor"] = TWO_FACTOR
-add_notices(
+add_flash_messages(
     Tone.DONE,
     second_factor_reset=N_("The second factor of %(subject)s has been reset."),
     totp_added=N_("The authenticator app has been added."),
@@ -174,7 +174,7 @@ class TwoFactorPages:
                 codes=codes,
                 afterwards=back,
             )
-        return self.site.see_other(back, Notice(flash_message))
+        return self.site.see_other(back, FlashMessage(flash_message))
 
 
 class TwoFactorSection(SecuritySection):

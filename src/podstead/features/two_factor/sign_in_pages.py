@@ -24,7 +24,7 @@ from podstead.web.browsers import json_response, see_other
 from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, PasswordsDiffer, read_submission
 from podstead.web.pages.addresses import ACCOUNT, LOGIN
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
@@ -32,7 +32,7 @@ from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.sign_in import browser_sign_in
 
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     too_many_codes=N_("Too many wrong codes. Type your password again."),
     wrong_code=N_("The code is wrong or was used already. Wait for the next one."),
@@ -62,7 +62,7 @@ class SecondStepPages:
             return see_other(sign_in_step.SET_UP_PATH)
         if not found.asked_for:  # an operator has reset it meanwhile
             return self._from_the_start(page, "sign-in-first")
-        flash = page.notice
+        flash = page.flash_message
         return self.site.sign_in_page(
             page,
             "two_factor/second_factor.html",
@@ -153,7 +153,7 @@ class SecondStepPages:
         else:
             path, name = sign_in_step.SECOND_FACTOR_PATH, "wrong-code"
         if page.wants_page:
-            return self.site.see_other(path, Notice(name))
+            return self.site.see_other(path, FlashMessage(name))
         body = {
             "error": "invalid_grant",
             "error_description": str(error),
@@ -171,7 +171,7 @@ class SecondStepPages:
     def _from_the_start(self, page: PageRequest, name: str) -> Response:
         if page.open_session is not None:
             return see_other(LOGIN)
-        return self.site.see_other(LOGIN, Notice(name))
+        return self.site.see_other(LOGIN, FlashMessage(name))
 
     def _set_up_page(
         self, page: PageRequest, account: Account, secret: str, *, wrong: bool = False

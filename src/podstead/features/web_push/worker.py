@@ -18,7 +18,7 @@ from podstead.features.web_push.delivery import PushSender
 from podstead.web.browsers import json_response
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import AGAIN, AGAIN_REASONS, PREFIX
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.notifier import Notifier, pod_of_notices
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -38,13 +38,13 @@ AGAIN[web_push_devices.PURPOSE] = f"{PREFIX}/notices#push"
 AGAIN_REASONS[web_push_devices.PURPOSE] = N_(
     "Confirm that it is you before your notices are shown outside of these pages."
 )
-add_notices(
+add_flash_messages(
     Tone.DONE,
     push_on=N_("This browser shows notices."),
     push_off=N_("The browser no longer shows notices."),
     push_tried=N_("A notice is on its way. It can take a moment."),
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     push_tried_often=N_("You have tried this often in the last hour. Wait a little."),
 )
@@ -140,14 +140,16 @@ class PushPages:
         if not (_is_valid(device) and await self._may_send_to(device.endpoint)):
             raise BadRequest("This is not a subscription that this server can send to")
         await self.devices.add(self._root(page), device)
-        return json_response(204, None, self.site.cookies.set_notice(Notice("push-on")))
+        return json_response(
+            204, None, self.site.cookies.set_flash_message(FlashMessage("push-on"))
+        )
 
     @route(f"{PUSH}/remove", "POST")
     async def remove(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound, ServerTrouble."""
         sent = await page.form()
         await self.devices.remove(self._root(page), sent.text("device"))
-        return self.site.see_other(self.notifier.address, Notice("push-off"))
+        return self.site.see_other(self.notifier.address, FlashMessage("push-off"))
 
     @route(f"{PUSH}/try", "POST")
     async def try_out(self, page: PageRequest) -> Response:
@@ -155,11 +157,11 @@ class PushPages:
         await page.form()
         root, records = self._root(page), self.devices.records
         if await records.take(f"push-try:{root}", capacity=TESTS_PER_HOUR, period_s=3600):
-            return self.site.see_other(self.notifier.address, Notice("push-tried-often"))
+            return self.site.see_other(self.notifier.address, FlashMessage("push-tried-often"))
         mark = records.randomness.token_hex(_ID_BYTES)
         queued = await self.devices.joining(root, mark, lambda each: texts_in(each).get(_TEST))
         await records.commit(queued)
-        return self.site.see_other(self.notifier.address, Notice("push-tried"))
+        return self.site.see_other(self.notifier.address, FlashMessage("push-tried"))
 
     def _root(self, page: PageRequest) -> ResourcePath:
         root = pod_of_notices(page.signed_in(), self.web_ids)

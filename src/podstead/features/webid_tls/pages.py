@@ -31,7 +31,7 @@ from podstead.web.account.security_page import SecuritySection, SecurityView
 from podstead.web.browsers import json_response
 from podstead.web.console.server import add_event_texts
 from podstead.web.pages.addresses import ACCOUNT, AGAIN, AGAIN_REASONS
-from podstead.web.pages.cookies import Tone, add_notices
+from podstead.web.pages.cookies import Tone, add_flash_messages
 from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_
@@ -46,7 +46,7 @@ AGAIN_REASONS["certificates"] = N_(
     "Confirm that it is you before you create or remove a certificate. A certificate remains valid "
     "after you sign out."
 )
-add_notices(
+add_flash_messages(
     Tone.DONE,
     certificate_removed=N_(
         "The key has been removed from your profile. Its certificate is no longer valid."

@@ -37,7 +37,7 @@ from podstead.web.browsers import FORGET_STORAGE, browser_name, json_response, s
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission, PasswordsDiffer, only
 from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY, again_url
-from podstead.web.pages.cookies import SESSION, Notice
+from podstead.web.pages.cookies import SESSION, FlashMessage
 from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest, SignInAgain
 from podstead.web.pages.site import Site
@@ -247,7 +247,7 @@ class AccountPages:
     ) -> Response:
         if not page.wants_page:
             raise error
-        notice = Notice(_NOTICES[type(error)], typed_email)
+        notice = FlashMessage(_NOTICES[type(error)], typed_email)
         return self.site.see_other(page.back or SECURITY, notice)
 
     def _changed(self, page: PageRequest, flash_message: str, *headers: HeaderField) -> Response:
@@ -259,7 +259,7 @@ class AccountPages:
             return json_response(204, None, forget)
         if self.site.forgetting_page is not None:
             return self.site.signed_out(page, forget)
-        return self.site.see_other(LOGIN, Notice("signed-out"), forget, FORGET_STORAGE)
+        return self.site.see_other(LOGIN, FlashMessage("signed-out"), forget, FORGET_STORAGE)
 
     def _deletion_page(
         self, page: PageRequest, owner: OpenSession, *, status: int = 200
@@ -399,7 +399,7 @@ class OwnAccountPages:
 
     async def _facts(self, page: PageRequest) -> dict[str, Any]:
         owner = page.owner()
-        notice = page.notice
+        notice = page.flash_message
         facts = await self.account.facts(owner, changed=None if notice is None else notice.name)
         further: Mapping[str, ClientTerms] = {}
         if self.consent is not None:

@@ -28,7 +28,7 @@ from podstead.storage.records import Record, TokenRecord
 from podstead.web.browsers import json_response
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY
-from podstead.web.pages.cookies import SESSION, Notice
+from podstead.web.pages.cookies import SESSION, FlashMessage
 from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -226,7 +226,7 @@ class Collection(Generic[Entry]):
             status = 204 if removed.body is None else 200
             return json_response(status, removed.body, *cookies)
         address = LOGIN if cookies else page.back or SECURITY
-        return self.site.see_other(address, Notice(notice), *cookies)
+        return self.site.see_other(address, FlashMessage(notice), *cookies)
 
 
 _SIGNED_OUT: Final = "signed-out"

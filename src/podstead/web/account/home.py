@@ -32,8 +32,8 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.sharing.notices import Notices
-from podstead.web.sharing.views import Names, shown_notices
+from podstead.web.sharing.reminders import Reminders
+from podstead.web.sharing.views import Names, shown_reminders
 
 if TYPE_CHECKING:  # loaded for the provider only
     from podstead.web.account.first_steps import FirstSteps
@@ -432,7 +432,7 @@ class HomePage:
     usage: PodUsage
     shared: SharedLists
     requests: ShownRequests
-    notices: Notices
+    reminders: Reminders
     notifier: Notifier
     agent_names: AgentNames
     issuer: str | None
@@ -475,7 +475,7 @@ class HomePage:
             steps=steps,
             requests=requests,
             more_requests=len(notifications) > len(requests),
-            notices=shown_notices(await self.notices.on(page), Names(self.site.base_url)),
+            reminders=shown_reminders(await self.reminders.on(page), Names(self.site.base_url)),
             news=await self.notifier.newest_unread(person, limit=SHOWN_NEWS),
             pods=pods,
             recent=recent[:RECENT_FILES],

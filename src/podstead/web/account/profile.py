@@ -25,7 +25,7 @@ from podstead.web.files.documents import ContentPreviews
 from podstead.web.forms import read_parts
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import PROFILE, files_url, raw_url
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.links import Links
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
@@ -310,13 +310,13 @@ _SIGNATURES: Final = (
     (b"ftypavif", 4, "image/avif"),
 )
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     profile_saved=N_("Your profile is saved."),
     picture_saved=N_("Your picture is saved."),
     picture_removed=N_("Your profile shows no picture any more."),
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     no_picture=N_("Choose a picture: a JPEG, PNG, WebP, GIF or AVIF file of at most 8 MB."),
 )
@@ -386,7 +386,7 @@ class ProfilePage:
         )
         if not saved:
             return self._page(page, places, profile, typed, status=409)
-        return self.site.see_other(PROFILE, Notice("profile-saved"))
+        return self.site.see_other(PROFILE, FlashMessage("profile-saved"))
 
     @route(addresses.PROFILE + "/picture", "POST")
     async def post_picture(self, page: PageRequest) -> Response:
@@ -406,13 +406,13 @@ class ProfilePage:
         places = self.profiles.places(person.web_id)
         if removes:
             await self.profiles.remove_picture(page, places)
-            return self.site.see_other(PROFILE, Notice("picture-removed"))
+            return self.site.see_other(PROFILE, FlashMessage("picture-removed"))
         photo = await self.previews.portrait(picture, page) if picture_type(picture) else None
         media_type = picture_type(photo or b"")
         if photo is None or media_type is None:
-            return self.site.see_other(PROFILE, Notice("no-picture"))
+            return self.site.see_other(PROFILE, FlashMessage("no-picture"))
         await self.profiles.add_picture(page, places, photo, media_type)
-        return self.site.see_other(PROFILE, Notice("picture-saved"))
+        return self.site.see_other(PROFILE, FlashMessage("picture-saved"))
 
     def _page(
         self,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from podstead.web.browsers import browser_name
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import HOME, SECURITY
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
@@ -93,7 +93,7 @@ def view_of(text: str) -> SecurityView:
     return SecurityView(text) if text in names else SecurityView.SIGN_IN
 
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     browser_signed_out=N_("That browser has been signed out."),
     first_steps_hidden=N_("The first steps are hidden."),
@@ -111,7 +111,7 @@ add_notices(
         "The client credentials have been removed. Scripts can no longer use them."
     ),
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     email_unusable=N_("This is not an e-mail address."),
     email_taken=N_("Another account has this e-mail address."),
@@ -181,7 +181,7 @@ class SecurityPage:
         await page.submission()
         if self.own_account is not None:
             await self.own_account.hide_first_steps(page)
-        return self.site.see_other(HOME, Notice("first-steps-hidden"))
+        return self.site.see_other(HOME, FlashMessage("first-steps-hidden"))
 
     @route(addresses.BROWSERS, "POST")
     async def sign_out_browser(self, page: PageRequest) -> Response:
@@ -190,7 +190,7 @@ class SecurityPage:
         sent = await page.form()
         for pod in person.pods:
             await self.sessions.end(person.web_id, pod, sent.text("session"))
-        return self.site.see_other(SECURITY, Notice("browser-signed-out"))
+        return self.site.see_other(SECURITY, FlashMessage("browser-signed-out"))
 
     async def _browsers(self, person: Person) -> Sequence[PodBrowser]:
         return [

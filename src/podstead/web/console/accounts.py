@@ -22,7 +22,7 @@ from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import CONSOLE, again_url, link_url
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -79,7 +79,7 @@ def again(page: PageRequest, address: str) -> Response | None:
 _MB: Final = 1_000_000
 _MAX_QUOTA_MB: Final = 1_000_000_000
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     account_disabled=N_("The account %(subject)s is disabled, and signed out everywhere."),
     account_enabled=N_("The account %(subject)s is enabled again."),
@@ -89,7 +89,7 @@ add_notices(
     quota_set=N_("The quota of %(subject)s is set."),
     account_deleted=N_("%(subject)s is deleted, with everything in the pod."),
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     own_account=N_("You cannot do this with your own account. Another operator can."),
 )
@@ -279,7 +279,7 @@ class AccountPage:
         try:
             await self._carry_out(name, listed, operator)
         except OwnAccount:
-            return self.site.see_other(account_url(pod), Notice("own-account"))
+            return self.site.see_other(account_url(pod), FlashMessage("own-account"))
         return self._done(pod, action.done)
 
     @route(QUOTA, "POST")
@@ -350,7 +350,7 @@ class AccountPage:
 
     def _done(self, pod: str, notice: str) -> Response:
         address = ACCOUNTS if notice == "account-deleted" else account_url(pod)
-        return self.site.see_other(address, Notice(notice, pod))
+        return self.site.see_other(address, FlashMessage(notice, pod))
 
 
 def _quota(sent: FormSubmission) -> int | None:

@@ -20,7 +20,7 @@ from podstead.web.console import accounts
 from podstead.web.console.accounts import INVITATIONS, LOG, account_url, for_operators
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import again_url
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -280,7 +280,7 @@ class HealthPage:
 DEFAULT_USES: Final = 1
 DEFAULT_DAYS: Final = 7
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     invitation_sent=N_("The invitation is on its way to %(subject)s."),
     invitation_revoked=N_("The invitation is revoked. Whoever has used it keeps their account."),
@@ -339,7 +339,7 @@ class InvitationsPage:
             by=operator,
         )
         if send_to:
-            return self.site.see_other(INVITATIONS, Notice("invitation-sent", send_to))
+            return self.site.see_other(INVITATIONS, FlashMessage("invitation-sent", send_to))
         return self.site.page(
             page,
             "console/invitation_created.html",
@@ -356,7 +356,7 @@ class InvitationsPage:
         """End an invitation. Raises NotFound, WrongFormToken."""
         await page.form()
         await self.invitations.revoke(page.path_segment(4), operator)
-        return self.site.see_other(INVITATIONS, Notice("invitation-revoked"))
+        return self.site.see_other(INVITATIONS, FlashMessage("invitation-revoked"))
 
 
 def _number(sent: FormSubmission, name: str) -> int:

@@ -18,7 +18,7 @@ from podstead.idp.audit import AuditEvent
 from podstead.web.codes import WebCodes
 from podstead.web.console.accounts import SETTINGS, again, for_operators
 from podstead.web.forms import FormSubmission
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -30,13 +30,13 @@ SETTING: Final = f"{SETTINGS}/{{setting}}"
 _CHANGES_READ: Final = 1000
 _CHANGES_SHOWN: Final = 20
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     setting_changed=N_(
         "The setting has been changed. All parts of the server follow within seconds."
     ),
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     setting_fixed=N_("The configuration of the server sets this, so it cannot be changed here."),
 )
@@ -205,11 +205,11 @@ class SettingsPage:
                 text = form.text(sent, setting.stored) if form else sent.text("value").strip()
             await self.changer.change(setting.name, text or None, operator)
         except Conflict:
-            return self.site.see_other(SETTINGS, Notice("setting-fixed"))
+            return self.site.see_other(SETTINGS, FlashMessage("setting-fixed"))
         except BadRequest as error:
             return self._form(page, setting, typed=sent, error=refusal_text(error))
         await self.look()
-        return self.site.see_other(SETTINGS, Notice("setting-changed"))
+        return self.site.see_other(SETTINGS, FlashMessage("setting-changed"))
 
     def _find(self, page: PageRequest) -> ShownSetting:
         name = page.path_segment(4)

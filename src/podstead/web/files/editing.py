@@ -32,7 +32,7 @@ from podstead.web.files.documents import EDIT, DocumentContents, DocumentPage
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import breadcrumb, files_url, shown_name
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -44,7 +44,7 @@ WEB_ADDRESS: Final = re.compile(r"https?://[^\s<>\"{}|\\^`/?#]+[^\s<>\"{}|\\^`]*
 MAIL_ADDRESS: Final = re.compile(r"[^\s<>\"{}|\\^`@:/?#%]+@[^\s<>\"{}|\\^`@:/?#%]+")
 TELEPHONE_NUMBER: Final = re.compile(r"\+?[0-9][0-9().\- ]*")
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     folder_created=N_("The folder %(subject)s was created."),
     document_created=N_("%(subject)s was created."),
@@ -215,7 +215,7 @@ class Creation:
             return see_other(f"{files_url(path)}?view=edit")
         name = "folder-created" if is_container(path) else "document-created"
         where = target if is_container(path) else path
-        notice = self.site.cookies.set_notice(Notice(name, shown_name(path)))
+        notice = self.site.cookies.set_flash_message(FlashMessage(name, shown_name(path)))
         return see_other(files_url(where), notice)
 
     def _form(
@@ -276,7 +276,7 @@ MAX_EDITED_BYTES: Final = 4 * 1024 * 1024
 _MAX_COMPARED_LINES: Final = 1_500
 _EXCERPT_LINES: Final = 2
 
-add_notices(Tone.DONE, document_saved=N_("%(subject)s was saved."))
+add_flash_messages(Tone.DONE, document_saved=N_("%(subject)s was saved."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +343,7 @@ class Saving:
             return await self.documents.show(
                 page, target, head, stored, status=422, view=EDIT, edited=edited
             )
-        notice = Notice("document-saved", shown_name(target))
+        notice = FlashMessage("document-saved", shown_name(target))
         return self.site.see_other(files_url(target), notice)
 
     async def _conflict(self, page: PageRequest, target: ResourcePath, mine: str) -> Response:

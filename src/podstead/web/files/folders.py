@@ -51,7 +51,7 @@ class PageCache:
 
     def get(self, page: PageRequest) -> Response | None:
         """The page for this request, if it would be the same again."""
-        cached = self._cached.get(_key(page)) if page.notice is None else None
+        cached = self._cached.get(_key(page)) if page.flash_message is None else None
         if cached is None or cached[0] != self._data_version():
             return None
         return replace(cached[1], headers=[*cached[1].headers])
@@ -62,7 +62,7 @@ class PageCache:
 
     def put(self, page: PageRequest, response: Response, *, begun: int | None) -> None:
         """Keep a page, unless there was a write while it was made."""
-        if begun is None or begun != self._data_version() or page.notice is not None:
+        if begun is None or begun != self._data_version() or page.flash_message is not None:
             return
         if response.status == 200 and isinstance(response.body, bytes):
             cached = replace(response, headers=[*response.headers])

@@ -23,7 +23,7 @@ from podstead.web.errors import status_of
 from podstead.web.forms import FORM_TYPE, Fields, only, read_form
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import breadcrumb, files_url, shown_name
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -37,7 +37,7 @@ MAX_SEARCHED: Final = 200
 
 _MAX_ITEMS_WITH_LINKS: Final = 10
 
-add_notices(Tone.PROBLEM, nothing_selected=N_("Select something first."))
+add_flash_messages(Tone.PROBLEM, nothing_selected=N_("Select something first."))
 
 
 class NothingSelected(errors.BadRequest):
@@ -239,7 +239,7 @@ def name_of(path: identifiers.ResourcePath) -> str:
     return identifiers.segment_name(path)
 
 
-add_notices(Tone.DONE, renamed=N_("It is now called %(subject)s."))
+add_flash_messages(Tone.DONE, renamed=N_("It is now called %(subject)s."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ class RenamePage:
             return await self._form(page, selection, name, error=problem_text(error), status=status)
         if not page.wants_page:
             return json_response(200, {"path": destination})
-        return self.site.see_other(files_url(folder), Notice("renamed", name))
+        return self.site.see_other(files_url(folder), FlashMessage("renamed", name))
 
     async def _form(
         self,
@@ -307,7 +307,7 @@ class RenamePage:
         )
 
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     deleted=N_("%(subject)s was deleted."),
     deleted_several=N_("What you selected was deleted."),
@@ -329,7 +329,7 @@ class DeletePage:
         try:
             selection = await read_persons_selection(page)
         except NothingSelected:
-            return self._back(page.target, Notice("nothing-selected"))
+            return self._back(page.target, FlashMessage("nothing-selected"))
         return await self._question(page, selection, [])
 
     @route(addresses.DELETE + REST, "POST")
@@ -338,7 +338,7 @@ class DeletePage:
         try:
             selection = await read_persons_selection(page)
         except NothingSelected:
-            return self._back(page.target, Notice("nothing-selected"))
+            return self._back(page.target, FlashMessage("nothing-selected"))
         if not selection.text("confirm"):
             return await self._question(page, selection, [])
         done: list[str] = []
@@ -363,11 +363,13 @@ class DeletePage:
             return await self._question(page, selection, failed)
         only_one = len(selection.items) == 1
         notice = (
-            Notice("deleted", selection.items[0].name) if only_one else Notice("deleted-several")
+            FlashMessage("deleted", selection.items[0].name)
+            if only_one
+            else FlashMessage("deleted-several")
         )
         return self._back(selection.folder, notice)
 
-    def _back(self, folder: identifiers.ResourcePath, notice: Notice) -> Response:
+    def _back(self, folder: identifiers.ResourcePath, notice: FlashMessage) -> Response:
         return self.site.see_other(files_url(folder), notice)
 
     async def _question(

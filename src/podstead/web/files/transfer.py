@@ -22,7 +22,7 @@ from podstead.web.pages.addresses import (
     is_for_apps,
     shown_name,
 )
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.formats import name_sort_key
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -36,7 +36,7 @@ _MEMBERS_AT_ONCE: Final = 500
 _MAX_MEMBERS_READ: Final = 20_000
 _MAX_NUMBER: Final = 100
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     moved=N_("%(subject)s was moved here."),
     moved_several=N_("What you selected was moved here."),
@@ -76,7 +76,7 @@ class TransferPage:
         try:
             selection = await organize.read_persons_selection(page)
         except organize.NothingSelected:
-            return self.site.see_other(files_url(page.target), Notice("nothing-selected"))
+            return self.site.see_other(files_url(page.target), FlashMessage("nothing-selected"))
         try:
             to = self._chosen(page, selection)
         except errors.RequestRefused as error:
@@ -125,9 +125,9 @@ class TransferPage:
             return await self._choice(page, rest, to, problem, status=409)
         name = "moved" if _moves(page) else "copied"
         if len(selection.items) == 1:
-            notice = Notice(name, selection.items[0].name)
+            notice = FlashMessage(name, selection.items[0].name)
         else:
-            notice = Notice(f"{name}-several")
+            notice = FlashMessage(f"{name}-several")
         return self.site.see_other(files_url(to), notice)
 
     async def _transfer(

@@ -27,7 +27,7 @@ from podstead.web.codes import WebCodes
 from podstead.web.forms import FormPart, is_multipart, read_parts
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import breadcrumb, files_url, shown_name
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -56,7 +56,7 @@ _NAME: Final = re.compile(
     r"(?P<stem>.+?)(?: \((?P<number>[0-9]{1,3})\))?(?P<end>\.[^.]*)?", re.DOTALL
 )
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     uploaded=N_("Uploaded files: %(subject)s."),
     nothing_uploaded=N_("You have not chosen a file."),
@@ -149,9 +149,9 @@ class UploadPage:
         self, page: PageRequest, target: identifiers.ResourcePath, files: list[UploadedFile]
     ) -> Response:
         if not files:
-            return self.site.see_other(files_url(target), Notice("nothing-uploaded"))
+            return self.site.see_other(files_url(target), FlashMessage("nothing-uploaded"))
         if all(each.ending in (Ending.STORED, Ending.REPLACED) for each in files):
-            return self.site.see_other(files_url(target), Notice("uploaded", str(len(files))))
+            return self.site.see_other(files_url(target), FlashMessage("uploaded", str(len(files))))
         return await self._page(page, target, files)
 
     async def _page(

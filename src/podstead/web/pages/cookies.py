@@ -1,4 +1,4 @@
-"""The cookies of the pages, and the notice that one of them carries to the next page.
+"""The cookies of the pages, and the flash message that one of them carries to the next page.
 
 No script can read them, and no browser sends them with the forms of other sites. If the server is
 reached over https, the names of cookies begin with ``__Host-`` or ``__Secure-``, so that browsers
@@ -33,7 +33,7 @@ VISITOR_SESSION: Final = "podstead-visitor"
 """A session that began at another provider."""
 VISIT: Final = "podstead-visit"
 """A sign-in in progress at another provider."""
-_NOTICE: Final = "podstead-notice"
+_FLASH_MESSAGE: Final = "podstead-notice"
 _SIGNED_IN: Final = "podstead-signed-in"
 _ONLY_FOR_PAGES: Final = frozenset({POD_SESSION, VISITOR_SESSION, VISIT})
 """Browsers send these to the pages only. The first page is above them and gets another cookie,
@@ -44,20 +44,20 @@ _MARKS: Final = re.compile(r"[0-9a-f.~]{1,1000}")
 # Browsers may send each cookie in a field of its own over HTTP/2 (RFC 9113 section 8.2.3), and
 # fields of the same name were joined with a comma, which no value of this server contains.
 _BETWEEN: Final = re.compile(r"[;,] *")
-_NOTICE_S: Final = 60
-_MAX_NOTICE_CHARACTERS: Final = 4096
+_FLASH_MESSAGE_S: Final = 60
+_MAX_FLASH_CHARACTERS: Final = 4096
 _MAX_SUBJECT_CHARACTERS: Final = 500
 
 
 class Tone(Enum):
-    """How a notice looks: the class of the style sheet."""
+    """How a flash message looks: the class of the style sheet."""
 
     DONE = "note"
     PROBLEM = "alarm"
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class FlashMessage:
     """What the next page says about what was just done, by the name of a text; the ``subject`` is
     what it is about, such as the name of a file, or what the person had typed."""
 
@@ -65,7 +65,7 @@ class Notice:
     subject: str = ""
 
 
-NOTICES: dict[str, tuple[Tone, str]] = {
+FLASH_MESSAGES: dict[str, tuple[Tone, str]] = {
     "sign-in-first": (Tone.DONE, N_("Sign in to see this page.")),
     "signed-in": (Tone.DONE, N_("You are signed in as %(subject)s.")),
     "signed-out": (Tone.DONE, N_("You are signed out.")),
@@ -74,12 +74,12 @@ NOTICES: dict[str, tuple[Tone, str]] = {
         N_("This is not a valid token of a pod here: it may have expired or been revoked."),
     ),
 }
-"""The texts by name. Each part of the pages adds its own, with :func:`add_notices`."""
+"""The texts by name. Each part of the pages adds its own, with :func:`add_flash_messages`."""
 
 
-def add_notices(tone: Tone, **texts: str) -> None:
-    """Add the notices of a part of the pages; ``_`` in a name stands for ``-``."""
-    NOTICES.update({name.replace("_", "-"): (tone, text) for name, text in texts.items()})
+def add_flash_messages(tone: Tone, **texts: str) -> None:
+    """Add the flash messages of a part of the pages; ``_`` in a name stands for ``-``."""
+    FLASH_MESSAGES.update({name.replace("_", "-"): (tone, text) for name, text in texts.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,26 +150,26 @@ class Cookies:
         """Whether the request has a cookie that gives it any rights at the provider."""
         return any(self.secret(request, name) is not None for name in (SESSION, BROWSER))
 
-    # The notice
+    # The flash message
 
-    def set_notice(self, notice: Notice) -> HeaderField:
-        """Store a notice in the browser until the next page."""
-        fields = {"name": notice.name, "subject": notice.subject[:_MAX_SUBJECT_CHARACTERS]}
+    def set_flash_message(self, message: FlashMessage) -> HeaderField:
+        """Store a flash message in the browser until the next page."""
+        fields = {"name": message.name, "subject": message.subject[:_MAX_SUBJECT_CHARACTERS]}
         value = urlencode({key: value for key, value in fields.items() if value})
-        return self.set(_NOTICE, value, _NOTICE_S)
+        return self.set(_FLASH_MESSAGE, value, _FLASH_MESSAGE_S)
 
-    def notice(self, request: Request) -> Notice | None:
-        """The notice for this page."""
-        value = self.value(request, _NOTICE)
-        if value is None or len(value) > _MAX_NOTICE_CHARACTERS:
+    def flash_message(self, request: Request) -> FlashMessage | None:
+        """The flash message for this page."""
+        value = self.value(request, _FLASH_MESSAGE)
+        if value is None or len(value) > _MAX_FLASH_CHARACTERS:
             return None
         try:
             fields = dict(parse_qsl(value, errors="strict", max_num_fields=2))
         except ValueError:
             return None
         name = fields.get("name", "")
-        return Notice(name, fields.get("subject", "")) if name in NOTICES else None
+        return FlashMessage(name, fields.get("subject", "")) if name in FLASH_MESSAGES else None
 
-    def clear_notice(self) -> HeaderField:
-        """Remove the notice, which is shown once."""
-        return self.clear(_NOTICE)
+    def clear_flash_message(self) -> HeaderField:
+        """Remove the flash message, which is shown once."""
+        return self.clear(_FLASH_MESSAGE)

@@ -23,7 +23,7 @@ from podstead.web.browsers import check_origin, see_other
 from podstead.web.cors import CorsPolicy
 from podstead.web.errors import status_of
 from podstead.web.pages.addresses import CONSOLE, LOGIN, new_terms_url, sign_in_url
-from podstead.web.pages.cookies import BROWSER, LANGUAGE, Cookies, Notice
+from podstead.web.pages.cookies import BROWSER, LANGUAGE, Cookies, FlashMessage
 from podstead.web.pages.rendering import PageRenderer, refusal_text
 from podstead.web.pages.request import SAFE, PageRequest, People, Person, SignInAgain, Waiting
 from podstead.web.pages.texts import LANGUAGES, Texts, preferred_language, texts_in, use_texts
@@ -106,9 +106,11 @@ class PageGuard:
             endpoints["HEAD"] = endpoints["GET"]
         return Route(ResourcePath(path), endpoints, Access.OWN, CorsPolicy.NOBODY)
 
-    def see_other(self, address: str, notice: Notice | None = None) -> Response:
-        """A redirect to another page, which shows the notice."""
-        return see_other(address, *([] if notice is None else [self.cookies.set_notice(notice)]))
+    def see_other(self, address: str, message: FlashMessage | None = None) -> Response:
+        """A redirect to another page, which shows the message."""
+        return see_other(
+            address, *([] if message is None else [self.cookies.set_flash_message(message)])
+        )
 
     def endpoint(
         self,
@@ -156,7 +158,7 @@ class PageGuard:
             request=request,
             person=person,
             texts=texts,
-            notice=self.cookies.notice(request) if request.method == "GET" else None,
+            flash_message=self.cookies.flash_message(request) if request.method == "GET" else None,
             wants_page=prefers_html(accept) or (is_page and is_safe and "json" not in accept),
             is_shown_again=is_shown_again,
         )
@@ -199,8 +201,8 @@ class PageGuard:
             headers += _ISOLATION
         elif page.request.method in SAFE and (self.cookies.secret(page.request, BROWSER) is None):
             headers.append(self.cookies.set(BROWSER, page.browser))
-        if page.notice is not None and status == 200:
-            headers.append(self.cookies.clear_notice())
+        if page.flash_message is not None and status == 200:
+            headers.append(self.cookies.clear_flash_message())
         return headers
 
     def _refused(self, error: RequestRefused, page: PageRequest) -> Response:
@@ -214,9 +216,9 @@ class PageGuard:
             return see_other(error.again_at)
         if isinstance(error, NotAuthenticated):
             if page.is_of_provider:
-                return self.see_other(LOGIN, Notice("sign-in-first"))
+                return self.see_other(LOGIN, FlashMessage("sign-in-first"))
             if page.request.method in SAFE:
-                return self.see_other(sign_in_url(page.address), Notice("sign-in-first"))
+                return self.see_other(sign_in_url(page.address), FlashMessage("sign-in-first"))
         status, reason = status_of(error)
         headers: list[HeaderField] = []
         if isinstance(error, RateLimited):

@@ -15,7 +15,7 @@ from podstead.core.errors import PodsteadError
 from podstead.core.identifiers import ROOT, ResourcePath, parent_container
 from podstead.web.browsers import VARY_BY_COOKIE
 from podstead.web.pages import addresses, formats
-from podstead.web.pages.cookies import NOTICES, Notice, Tone
+from podstead.web.pages.cookies import FLASH_MESSAGES, FlashMessage, Tone
 from podstead.web.pages.formats import number_text, size_text
 from podstead.web.pages.people import use_faces_of
 from podstead.web.pages.request import NOTHING_WAITS, SAFE, PageRequest, Person, Waiting
@@ -227,8 +227,8 @@ _PLAIN_AUTHORITY: Final = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class ShownNotice:
-    """A notice as the page shows it."""
+class ShownFlashMessage:
+    """A flash message as the page shows it."""
 
     name: str
     tone: Tone
@@ -290,14 +290,14 @@ class PageRenderer:
         template: str,
         *,
         status: int = 200,
-        notice: Notice | None = None,
+        flash_message: FlashMessage | None = None,
         headers: Sequence[HeaderField] = (),
         offers_sign_in: bool = True,
         **context: object,
     ) -> Response:
-        """A page from a template in ``templates/pods``; ``notice`` replaces that of the cookie. It
-        runs only the scripts of this server's package: neither scripts nor styles stand in the
-        page itself."""
+        """A page from a template in ``templates/pods``; ``flash_message`` replaces that of the
+        cookie. It runs only the scripts of this server's package: neither scripts nor styles stand
+        in the page itself."""
         person = page.person
         use_faces_of(self._base_url_of_faces)
         is_plain = page.request.path.startswith((addresses.CONSOLE, *_WITHOUT_NAVIGATION))
@@ -308,7 +308,7 @@ class PageRenderer:
             language=page.texts.language,
             address=page.address,
             navigation=self._navigation(page),
-            notice=_shown(notice or page.notice),
+            flash_message=_shown(flash_message or page.flash_message),
             offers_sign_in=offers_sign_in and page.request.path != addresses.SIGN_IN,
             values={
                 "status": status,
@@ -376,7 +376,7 @@ class PageRenderer:
             status=status,
             page_address=page.address if page.is_shown_again and not is_answer else None,
             languages=LANGUAGES,
-            notice=_shown(page.notice),
+            flash_message=_shown(page.flash_message),
             **context,
         )
         return _response(page, body, _policy(nonce, form_targets), status, headers)
@@ -463,7 +463,7 @@ def render_in_layout(
     language: str,
     person: Person | None = None,
     navigation: Sequence[NavigationEntry] = (),
-    notice: ShownNotice | None = None,
+    flash_message: ShownFlashMessage | None = None,
     offers_sign_in: bool = True,
     with_scripts: bool = True,
     values: Mapping[str, object],
@@ -478,7 +478,7 @@ def render_in_layout(
         languages=LANGUAGES,
         person=person,
         navigation=navigation,
-        notice=notice,
+        flash_message=flash_message,
         offers_sign_in=offers_sign_in,
         with_scripts=with_scripts,
         addresses=addresses,
@@ -522,8 +522,8 @@ def error_page(
     )
 
 
-def _shown(notice: Notice | None) -> ShownNotice | None:
-    if notice is None:
+def _shown(message: FlashMessage | None) -> ShownFlashMessage | None:
+    if message is None:
         return None
-    tone, text = NOTICES[notice.name]
-    return ShownNotice(notice.name, tone, _(text, subject=notice.subject))
+    tone, text = FLASH_MESSAGES[message.name]
+    return ShownFlashMessage(message.name, tone, _(text, subject=message.subject))

@@ -19,7 +19,7 @@ from podstead.web.browsers import check_form_token
 from podstead.web.codes import WebCodes
 from podstead.web.limits import address_key
 from podstead.web.pages.addresses import PROVIDER, again_url, local_address, target_of
-from podstead.web.pages.cookies import Notice
+from podstead.web.pages.cookies import FlashMessage
 from podstead.web.pages.texts import Texts, current_texts
 from podstead.web.request import Request
 from podstead.web.response import HeaderField
@@ -134,7 +134,7 @@ class Waiting(NamedTuple):
     person was told (:mod:`podstead.web.pages.notifier`) and has not read."""
 
     requests: int = 0
-    notices: int = 0
+    reminders: int = 0
     unread: int = 0
 
 
@@ -152,7 +152,7 @@ class PageRequest:
     request: Request
     person: Person | None
     texts: Texts
-    notice: Notice | None
+    flash_message: FlashMessage | None
     wants_page: bool
     """Whether the response is for a person; scripts get JSON."""
     waiting: Waiting = NOTHING_WAITS

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from podstead.core.clock import Randomness
 from podstead.web.browsers import FORGET_STORAGE, json_response, see_other
 from podstead.web.pages.addresses import SECURITY, SIGNED_OUT
-from podstead.web.pages.cookies import Cookies, Notice
+from podstead.web.pages.cookies import Cookies, FlashMessage
 from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest, People
@@ -55,11 +55,11 @@ class Site:
         self.sign_in_page = self.renderer.sign_in_page
 
     def see_other(
-        self, address: str, notice: Notice | None = None, *headers: HeaderField
+        self, address: str, message: FlashMessage | None = None, *headers: HeaderField
     ) -> Response:
-        """A redirect to another page, which shows the notice."""
-        noticed = () if notice is None else (self.cookies.set_notice(notice),)
-        return see_other(address, *noticed, *headers)
+        """A redirect to another page, which shows the message."""
+        shown = () if message is None else (self.cookies.set_flash_message(message),)
+        return see_other(address, *shown, *headers)
 
     def signed_out(
         self,
@@ -82,9 +82,9 @@ class Site:
             forgetting_page=self.forgetting_page if ended and not deleted else None,
         )
 
-    def done(self, page: PageRequest, notice: str, *headers: HeaderField) -> Response:
+    def done(self, page: PageRequest, message: str, *headers: HeaderField) -> Response:
         """After a change of an account: for browsers, a redirect to the page whose form asked for
-        it, which shows the notice; for programs, nothing."""
+        it, which shows the message; for programs, nothing."""
         if not page.wants_page:
             return json_response(204, None, *headers)
-        return self.see_other(page.back or SECURITY, Notice(notice), *headers)
+        return self.see_other(page.back or SECURITY, FlashMessage(message), *headers)

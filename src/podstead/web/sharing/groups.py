@@ -18,7 +18,7 @@ from podstead.wac.sharing.rules import GranteeKind, agent, group
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import GROUPS, files_url, shown_name
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.formats import name_sort_key
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -31,13 +31,13 @@ from podstead.web.sharing.views import NamesByReader
 
 _SHOWN_PLACES: Final = 50
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     group_made=N_("The group “%(subject)s” is made. Add its members."),
     group_saved=N_("Saved."),
     group_deleted=N_("The group “%(subject)s” is deleted, and what it gave has ended."),
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     group_changed=N_("Somebody else changed the group in the meantime. This is how it is now."),
 )
@@ -76,7 +76,7 @@ class GroupsPage:
         sent = await page.form()
         pods = _pods(page)
         made = await self.groups.create(people_field.identity_of(page), pods[0], _name(sent), ())
-        return self.site.see_other(GROUPS + made.path, Notice("group-made", made.name))
+        return self.site.see_other(GROUPS + made.path, FlashMessage("group-made", made.name))
 
     @route(GROUPS + REST, "GET")
     async def get_one(self, page: PageRequest) -> Response:
@@ -112,8 +112,8 @@ class GroupsPage:
         try:
             await self.groups.change(people_field.identity_of(page), found, name, sorted(members))
         except PreconditionFailed:
-            return self.site.see_other(GROUPS + found.path, Notice("group-changed"))
-        return self.site.see_other(GROUPS + found.path, Notice("group-saved"))
+            return self.site.see_other(GROUPS + found.path, FlashMessage("group-changed"))
+        return self.site.see_other(GROUPS + found.path, FlashMessage("group-saved"))
 
     # --- steps ----------------------------------------------------------------------------
 
@@ -180,8 +180,8 @@ class GroupsPage:
         try:
             await self.groups.remove(identity, found)
         except PreconditionFailed:
-            return self.site.see_other(GROUPS + found.path, Notice("group-changed"))
-        return self.site.see_other(GROUPS, Notice("group-deleted", found.name))
+            return self.site.see_other(GROUPS + found.path, FlashMessage("group-changed"))
+        return self.site.see_other(GROUPS, FlashMessage("group-deleted", found.name))
 
 
 def _pods(page: PageRequest) -> Sequence[ResourcePath]:

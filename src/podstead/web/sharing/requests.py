@@ -22,7 +22,7 @@ from podstead.wac.sharing.access import Reason
 from podstead.wac.sharing.rules import ROLE_MODES, AccessRule, Grantee, GranteeKind, Role, group
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.notifier import Notifier
 from podstead.web.pages.request import PageRequest, Person, Waiting
 from podstead.web.pages.site import Site
@@ -30,7 +30,7 @@ from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 from podstead.web.sharing import views
-from podstead.web.sharing.notices import Notices
+from podstead.web.sharing.reminders import Reminders
 from podstead.web.sharing.shared import ASKED, shared_tabs
 
 _NOBODY: Final = N_("Nobody was found by this name, address or WebID.")
@@ -167,14 +167,14 @@ def _is_unusable(app: str) -> bool:
     return origin_of(app) is None
 
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     access_requested=N_("Your request was sent to the owner."),
     has_access=N_("You have this access already."),
     request_refused=N_("The request was removed."),
     answer_removed=N_("The answer was removed."),
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     no_inbox=N_("The owner takes no requests here. Ask them in another way."),
 )
@@ -221,10 +221,10 @@ class AskPage:
         try:
             await self.requests.ask(page.identity, target, ROLE_MODES[role], message=message)
         except access_requests.HasAccess:
-            return self.site.see_other(addresses.files_url(target), Notice("has-access"))
+            return self.site.see_other(addresses.files_url(target), FlashMessage("has-access"))
         except access_requests.NoInbox:
-            return self.site.see_other(addresses.ask_url(target), Notice("no-inbox"))
-        return self.site.see_other(addresses.ask_url(target), Notice("access-requested"))
+            return self.site.see_other(addresses.ask_url(target), FlashMessage("no-inbox"))
+        return self.site.see_other(addresses.ask_url(target), FlashMessage("access-requested"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class RequestsPage:
     requests_waiting: access_requests.PendingRequests
     sharing: SharingService
     names: views.Names
-    notices: Notices
+    reminders: Reminders
     notifier: Notifier
 
     @route(addresses.REQUESTS, "GET")
@@ -257,14 +257,14 @@ class RequestsPage:
             views=shared_tabs(page, ASKED),
             requests=[await self._shown(person, request) for request in found],
             answers=[views.shown_answer(answer, self.names) for answer in answers],
-            notices=views.shown_notices(await self.notices.on(page), self.names),
+            reminders=views.shown_reminders(await self.reminders.on(page), self.names),
         )
 
     async def count(self, person: Person) -> Waiting:
         """What waits for a person. Raises ServerTrouble."""
         pending = [len(await self.requests_waiting.of(person.identity, pod)) for pod in person.pods]
-        notices, unread = await self.notices.count(person), await self.notifier.unread(person)
-        return Waiting(sum(pending), notices, unread)
+        reminders, unread = await self.reminders.count(person), await self.notifier.unread(person)
+        return Waiting(sum(pending), reminders, unread)
 
     async def waiting(
         self, person: Person, *, limit: int
@@ -303,16 +303,16 @@ class RequestsPage:
         if sent.text("kept"):
             await self.requests.remove_stored_answer(person.identity, sent.text("kept"))
             back = addresses.REQUESTS if person.pods else addresses.SHARED
-            return self.site.see_other(back, Notice("answer-removed"))
+            return self.site.see_other(back, FlashMessage("answer-removed"))
         if sent.text("answer"):
             await self.requests.forget(
                 person.identity, parse_path(sent.text("answer").encode("ascii", "replace"))
             )
-            return self.site.see_other(addresses.REQUESTS, Notice("answer-removed"))
+            return self.site.see_other(addresses.REQUESTS, FlashMessage("answer-removed"))
         path: ResourcePath = parse_path(sent.text("request").encode())
         request = await self.requests.read(person.identity, path)
         if request is None:
             raise NotFound(WebCodes.REQUEST_GONE)
         await self.requests.answer(person.identity, request, allowed=False)
         back = addresses.local_address(sent.text("next")) or addresses.REQUESTS
-        return self.site.see_other(back, Notice("request-refused"))
+        return self.site.see_other(back, FlashMessage("request-refused"))

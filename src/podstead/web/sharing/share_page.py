@@ -23,7 +23,7 @@ from podstead.wac.sharing.access import Scope
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import breadcrumb, files_url, local_address, share_url, shown_name
-from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.notifier import SHARED, Notifier, PersonNotice
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
@@ -32,7 +32,7 @@ from podstead.web.response import Response
 from podstead.web.routes import REST, route
 from podstead.web.sharing import people_field, views
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     sharing_saved=N_("Saved."),
     shared_with=N_("Shared with %(subject)s."),
@@ -41,7 +41,7 @@ add_notices(
         "no longer reach it."
     ),
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     rules_changed=N_(
         "Somebody else changed the access in the meantime, so nothing was saved. This is how it is "
@@ -141,7 +141,7 @@ class SharePage:
                 preview = await self.sharing.preview(page.identity, target, edit, token)
                 return await self._preview(page, change, token, preview, refused=error)
         except RulesChanged:
-            return self.site.see_other(share_url(target), Notice("rules-changed"))
+            return self.site.see_other(share_url(target), FlashMessage("rules-changed"))
         await self._answered(page, change)
         await self._tell(page, change, saved)
         back = local_address(sent.text("next")) or share_url(target)
@@ -187,13 +187,15 @@ class SharePage:
 
     async def _notice(
         self, page: PageRequest, change: views.WantedChange, preview: service.Preview | None
-    ) -> Notice:
+    ) -> FlashMessage:
         """What the next page says."""
         if preview is None or change.grantee is None:
-            return Notice("sharing-saved")
+            return FlashMessage("sharing-saved")
         names = await self.names.of(page.identity, (change.grantee,))
         is_apart = service.Consequence.GETS_OWN_RULES in preview.consequences
-        return Notice("shared-apart" if is_apart else "shared-with", names.grantee(change.grantee))
+        return FlashMessage(
+            "shared-apart" if is_apart else "shared-with", names.grantee(change.grantee)
+        )
 
     async def _answered(self, page: PageRequest, change: views.WantedChange) -> None:
         """Remove the request that a change answers. The access has been granted, so a failure to

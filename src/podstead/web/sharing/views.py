@@ -31,7 +31,7 @@ from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
-from podstead.web.sharing.notices import AccessNotice, NoticeKind
+from podstead.web.sharing.reminders import AccessReminder, ReminderKind
 
 ROLES: Final = {
     sharing_rules.Role.VIEW: N_("Can view"),
@@ -505,19 +505,19 @@ _NAMESPACES = (
 
 
 _NOTICES: Final = {
-    NoticeKind.ENDS: N_("%(name)s: ends on %(date)s"),
-    NoticeKind.ENDED: N_("%(name)s: ended on %(date)s"),
-    NoticeKind.UNUSED: N_("%(name)s: not used since %(date)s"),
+    ReminderKind.ENDS: N_("%(name)s: ends on %(date)s"),
+    ReminderKind.ENDED: N_("%(name)s: ended on %(date)s"),
+    ReminderKind.UNUSED: N_("%(name)s: not used since %(date)s"),
 }
 
 
-def shown_notices(notices: Sequence[AccessNotice], names: Names) -> Sequence[tuple[str, str]]:
+def shown_reminders(notices: Sequence[AccessReminder], names: Names) -> Sequence[tuple[str, str]]:
     """Each notice as a text, with the address where it leads."""
-    return [(_shown_notice(each, names), each.address) for each in notices]
+    return [(_shown_reminder(each, names), each.address) for each in notices]
 
 
-def _shown_notice(notice: AccessNotice, names: Names) -> str:
-    name, is_unused = notice.name, notice.kind is NoticeKind.UNUSED
+def _shown_reminder(notice: AccessReminder, names: Names) -> str:
+    name, is_unused = notice.name, notice.kind is ReminderKind.UNUSED
     if notice.grantee is not None:
         whose = names.grantee(notice.grantee)
         name = _("Access to “%(what)s” for %(whose)s", what=notice.name, whose=whose)

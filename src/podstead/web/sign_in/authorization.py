@@ -371,7 +371,7 @@ class InteractionPages:
         self, page: PageRequest, pending: idp_authorizations.PendingAuthorization
     ) -> Response:
         session = page.open_session
-        typed = page.notice.subject if page.notice else ""
+        typed = page.flash_message.subject if page.flash_message else ""
         hint = pending.interaction.request.login_hint or (session.account.pod if session else "")
         return self.site.sign_in_page(
             page,

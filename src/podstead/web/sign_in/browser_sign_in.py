@@ -23,7 +23,14 @@ from podstead.web.browsers import browser_name, json_response, see_other
 from podstead.web.forms import FormSubmission
 from podstead.web.limits import address_key, take
 from podstead.web.pages.addresses import SECURITY
-from podstead.web.pages.cookies import KNOWN, SESSION, Cookies, Notice, Tone, add_notices
+from podstead.web.pages.cookies import (
+    KNOWN,
+    SESSION,
+    Cookies,
+    FlashMessage,
+    Tone,
+    add_flash_messages,
+)
 from podstead.web.pages.notifier import NEW_BROWSER, Notifier, PersonNotice
 from podstead.web.pages.request import PageRequest, Person, SignedInBy
 from podstead.web.pages.site import Site
@@ -36,13 +43,13 @@ PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
 _FIRST_DAY_S: Final = 86_400
 
 
-add_notices(
+add_flash_messages(
     Tone.DONE,
     sign_in_method_removed=N_(
         "What you signed in with has been removed, so this browser is signed out as well."
     ),
 )
-add_notices(
+add_flash_messages(
     Tone.PROBLEM,
     wrong=N_("The name or the password is wrong. Check both and try again."),
     disabled=N_("This account is disabled. Ask the operator of this server."),
@@ -253,7 +260,7 @@ class BrowserSignIn:
         """The form that was sent, again; the name that was typed is still there."""
         if page.wants_page:
             name = "disabled" if isinstance(error, sign_in.AccountDisabled) else "wrong"
-            return self.site.see_other(path, Notice(name, typed_login(sent)))
+            return self.site.see_other(path, FlashMessage(name, typed_login(sent)))
         description = (
             str(error)
             if isinstance(error, sign_in.AccountDisabled)

@@ -36,7 +36,7 @@ class LoginPage:
         session = page.open_session
         if session is not None and purpose is None:
             return see_other(afterwards or addresses.ACCOUNT)
-        typed = page.notice.subject if page.notice else ""
+        typed = page.flash_message.subject if page.flash_message else ""
         has_other_ways = self.has_other_ways and purpose is None
         return self.site.sign_in_page(
             page,

@@ -23,7 +23,7 @@ from podstead.web.description_endpoints import public_document
 from podstead.web.forms import read_submission
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.pages import addresses
-from podstead.web.pages.cookies import LANGUAGE, VISIT, Notice
+from podstead.web.pages.cookies import LANGUAGE, VISIT, FlashMessage
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import LANGUAGES, N_, _
@@ -102,7 +102,7 @@ class SignInPage:
             cookies = await self.by_token(token, user_agent=page.user_agent)
         except NotAuthenticated:
             await self.invalid_credentials.count(page.request.client_address)
-            notice = self.site.cookies.set_notice(Notice("wrong-token"))
+            notice = self.site.cookies.set_flash_message(FlashMessage("wrong-token"))
             return see_other(addresses.other_ways_url(afterwards), notice)
         return see_other(afterwards, *cookies)
 
@@ -114,7 +114,7 @@ class SignInPage:
         if self.site.forgetting_page is not None:
             return self.site.signed_out(page, *ended)
         at = addresses.SIGN_IN if self.external is None else addresses.other_ways_url(None)
-        return self.site.see_other(at, Notice("signed-out"), FORGET_STORAGE, *ended)
+        return self.site.see_other(at, FlashMessage("signed-out"), FORGET_STORAGE, *ended)
 
 
 def _is_opened(page: PageRequest) -> bool:

@@ -1,4 +1,4 @@
-"""Notices about limits that end, and about applications that have not been used for a year."""
+"""Reminders of limits that end, and about applications that have not been used for a year."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from podstead.features.access_limits.enforcement import PAGE, LimitStore, client
 from podstead.web.pages.addresses import SECURITY
 from podstead.web.pages.request import Person
 from podstead.web.pages.texts import _
-from podstead.web.sharing.notices import UNUSED_MS, AccessNotice, NoticeKind, notice_of_end
+from podstead.web.sharing.reminders import UNUSED_MS, AccessReminder, ReminderKind, reminder_of_end
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
 
 
 @dataclass(frozen=True, slots=True)
-class LimitNotices:
+class LimitReminders:
     """Finds them for a person who is signed in to an account, and those of tokens for owners."""
 
     limits: LimitStore
     services: Services
 
-    async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessNotice]:
+    async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessReminder]:
         """Raises StorageError."""
         owners = filter(None, (person.account_id, person.web_id))
         ends_ms = {
@@ -32,14 +32,14 @@ class LimitNotices:
             for each in await self.limits.of_owner(owner)
             if each.value.limit.ends_s is not None
         }
-        found = list[AccessNotice]()
+        found = list[AccessReminder]()
         async for keys, name, idle_since_ms in self._let_in(person):
             address = f"{PAGE}/{keys[0]}"
             ends = [ends_ms[key] for key in keys if key in ends_ms]
-            notices = notice_of_end(max(ends, default=None), name, address, now_ms=now_ms)
-            found += notices
-            if idle_since_ms is not None and idle_since_ms < now_ms - UNUSED_MS and not notices:
-                found.append(AccessNotice(NoticeKind.UNUSED, name, address, idle_since_ms))
+            reminders = reminder_of_end(max(ends, default=None), name, address, now_ms=now_ms)
+            found += reminders
+            if idle_since_ms is not None and idle_since_ms < now_ms - UNUSED_MS and not reminders:
+                found.append(AccessReminder(ReminderKind.UNUSED, name, address, idle_since_ms))
         if not ends_ms:
             return found
         for pod in person.pods:
@@ -47,7 +47,7 @@ class LimitNotices:
                 end_ms = ends_ms.get(token_key(token.token_id))
                 if token.revoked_s is None:
                     address, name = f"{SECURITY}?view=programs", _("Token of your pod")
-                    found += notice_of_end(end_ms, name, address, now_ms=now_ms)
+                    found += reminder_of_end(end_ms, name, address, now_ms=now_ms)
         return found
 
     async def _let_in(self, person: Person) -> AsyncIterator[tuple[Sequence[str], str, int | None]]:

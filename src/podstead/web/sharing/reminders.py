@@ -24,13 +24,13 @@ SOON_MS: Final = 7 * DAY_MS
 """How long before an end, and after it, people are told."""
 UNUSED_MS: Final = 365 * DAY_MS
 MAX_SHOWN: Final = 50
-"""How many notices a person gets at most."""
+"""How many reminders a person gets at most."""
 _REMEMBERED_MS: Final = 60_000
 _MAX_REMEMBERED: Final = 20_000
 
 
-class NoticeKind(Enum):
-    """What a notice says."""
+class ReminderKind(Enum):
+    """What a reminder says."""
 
     ENDS = "ends"
     ENDED = "ended"
@@ -38,87 +38,87 @@ class NoticeKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class AccessNotice:
-    """A notice about ``name``, or about the access of a ``grantee`` to what is called ``name``.
+class AccessReminder:
+    """A reminder about ``name``, or about the access of a ``grantee`` to what is called ``name``.
     ``at_ms`` is when that ends or was last used, and ``address`` the page where it is changed."""
 
-    kind: NoticeKind
+    kind: ReminderKind
     name: str
     address: str
     at_ms: int
     grantee: Grantee | None = None
 
 
-def notice_of_end(
+def reminder_of_end(
     ends_ms: int | None, name: str, address: str, *, now_ms: int, grantee: Grantee | None = None
-) -> Sequence[AccessNotice]:
-    """The notice about an end, if it is near."""
+) -> Sequence[AccessReminder]:
+    """The reminder about an end, if it is near."""
     if ends_ms is None or not now_ms - SOON_MS <= ends_ms < now_ms + SOON_MS:
         return ()
-    kind = NoticeKind.ENDED if ends_ms <= now_ms else NoticeKind.ENDS
-    return (AccessNotice(kind, name, address, ends_ms, grantee),)
+    kind = ReminderKind.ENDED if ends_ms <= now_ms else ReminderKind.ENDS
+    return (AccessReminder(kind, name, address, ends_ms, grantee),)
 
 
-class NoticeSource(Protocol):
-    """Finds notices."""
+class ReminderSource(Protocol):
+    """Finds reminders."""
 
-    async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessNotice]:
+    async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessReminder]:
         """Those for a person. Raises StorageError."""
 
 
 @dataclass(frozen=True, slots=True)
-class RuleNotices:
-    """Notices about access rules with an end."""
+class RuleReminders:
+    """Reminders of access rules with an end."""
 
     lists: SharedLists
 
-    async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessNotice]:
+    async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessReminder]:
         """Raises StorageError."""
         return [
-            notice
+            reminder
             for pod in person.pods
             for each in await self.lists.ending(
                 pod, since_ms=now_ms - SOON_MS, until_ms=now_ms + SOON_MS
             )
-            for notice in self._of(each.resource, each.ends_ms, each.grantee, now_ms)
+            for reminder in self._of(each.resource, each.ends_ms, each.grantee, now_ms)
         ]
 
     def _of(
         self, resource: ResourcePath, ends_ms: int, grantee: Grantee, now_ms: int
-    ) -> Sequence[AccessNotice]:
+    ) -> Sequence[AccessReminder]:
         name, address = shown_name(resource), share_url(resource)
-        return notice_of_end(ends_ms, name, address, now_ms=now_ms, grantee=grantee)
+        return reminder_of_end(ends_ms, name, address, now_ms=now_ms, grantee=grantee)
 
 
-class Notices:
-    """All notices of people. Every page says how many there are, so they are remembered for a
+class Reminders:
+    """All reminders of people. Every page says how many there are, so they are remembered for a
     minute; the pages that show them look again."""
 
-    def __init__(self, sources: Sequence[NoticeSource], clock: Clock) -> None:
+    def __init__(self, sources: Sequence[ReminderSource], clock: Clock) -> None:
         self._sources = sources
         self._clock = clock
-        self._remembered: BoundedCache[str, tuple[int, Sequence[AccessNotice]]] = BoundedCache(
+        self._remembered: BoundedCache[str, tuple[int, Sequence[AccessReminder]]] = BoundedCache(
             _MAX_REMEMBERED
         )
 
-    async def of(self, person: Person) -> Sequence[AccessNotice]:
+    async def of(self, person: Person) -> Sequence[AccessReminder]:
         """Those of a person, ends first. Raises StorageError."""
         now_ms = self._clock.now_ms()
         found = [
             each for source in self._sources for each in await source.of(person, now_ms=now_ms)
         ]
-        found.sort(key=lambda each: (each.kind is NoticeKind.UNUSED, each.at_ms))
+        found.sort(key=lambda each: (each.kind is ReminderKind.UNUSED, each.at_ms))
         shown = found[:MAX_SHOWN]
         self._remembered.put(person.web_id, (now_ms, shown), weight=len(shown) + 1)
         return shown
 
-    async def on(self, page: PageRequest) -> Sequence[AccessNotice]:
+    async def on(self, page: PageRequest) -> Sequence[AccessReminder]:
         """Those of the person who is signed in, for a page that shows them; the badge of the page
         is as new. Raises NotAuthenticated, StorageError."""
         person = page.signed_in()
         found = await self.of(person)
         if person.pods:
-            page.waiting = page.waiting._replace(notices=await self.count(person))
+            page.waiting = page.waiting._replace(reminders=await self.count(person))
         return found
 
     async def count(self, person: Person) -> int:
@@ -129,4 +129,4 @@ class Notices:
             found = made[1]
         else:
             found = await self.of(person)
-        return sum(each.kind is not NoticeKind.UNUSED for each in found)
+        return sum(each.kind is not ReminderKind.UNUSED for each in found)
