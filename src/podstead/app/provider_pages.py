@@ -254,7 +254,7 @@ class ProviderPages:
             self._services.feature_health,
         )
         return (
-            AccountsPage(site, directory, quota_bytes),
+            AccountsPage(site, directory, quota_bytes, health.concerns),
             AccountPage(
                 site,
                 directory,

@@ -265,6 +265,34 @@ async def test_the_health_page_counts(operator: Browser) -> None:
     assert "None in the last week" in page.text
 
 
+async def test_the_first_page_says_what_needs_attention(
+    start: Start, settings: Settings, clock: FakeClock
+) -> None:
+    server = await start(idp=True, clock=clock)
+    operator = await sign_in_operator(server, settings)
+    for page in (ACCOUNTS, HEALTH):
+        assert "There is no backup yet." in (await operator.get(page)).text
+    assert "There is no backup yet." not in (await operator.get(f"{ACCOUNTS}?q=bob")).text
+    for days, said in ((8, True), (1, False)):
+        finished_s = clock.now_ms() / 1000 - days * 24 * 3600
+        made = {"place": "/backups", "moment": "", "finished": "", "finished_s": finished_s}
+        numbers = ("copied_files", "copied_bytes", "linked_files", "linked_bytes", "faults")
+        record = {**made, "duration_s": 1.0, **dict.fromkeys(numbers, 0)}
+        (settings.root / "last-backup.json").write_text(json.dumps(record))
+        text = (await operator.get(ACCOUNTS)).text
+        assert ("The last backup is older than a week." in text) is said
+        assert "There is no backup yet." not in text
+
+
+async def test_no_invitation_is_made_where_it_has_no_effect(operator: Browser) -> None:
+    assert "Create the invitation" in (await operator.get(INVITATIONS)).text
+    setting = f"{SETTINGS}/registration"
+    await operator.send(await operator.get(setting), setting, value="closed")
+    page = await operator.get(INVITATIONS)
+    assert "Invitations have no effect." in page.text
+    assert "Create the invitation" not in page.text
+
+
 async def test_slow_requests_are_shown_without_secrets(start: Start, settings: Settings) -> None:
     server = await start(idp=True)
     operator = await sign_in_operator(server, settings)

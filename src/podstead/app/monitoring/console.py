@@ -80,6 +80,10 @@ class ServerHealth:
             ],
         )
 
+    async def concerns(self) -> Sequence[server.Concern]:
+        """What is not as it should be. Raises StorageError."""
+        return (await self.read()).concerns
+
     async def _mail(self) -> server.MailHealth | None:
         if not self._settings().reaches_people:
             return None

@@ -7,7 +7,7 @@ own and requires a recent sign-in.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Final, TypeVar
@@ -191,6 +191,8 @@ class AccountsPage:
     site: Site
     directory: Directory
     default_quota_bytes: Callable[[], int]
+    concerns: Callable[[], Awaitable[Sequence[tuple[str, str]]]]
+    """Finds what operators should look at, each with what to do about it."""
 
     @route(CONSOLE, "GET")
     @for_operators
@@ -213,6 +215,7 @@ class AccountsPage:
             query=query,
             listing=listing,
             more=more,
+            concerns=() if page.request.query else await self.concerns(),
             default_quota_bytes=self.default_quota_bytes(),
             account_url=account_url,
         )

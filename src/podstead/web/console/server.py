@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from podstead.core.date_times import DAY_MS
@@ -229,6 +229,13 @@ class FeatureFinding:
     is_bad: bool
 
 
+class Concern(NamedTuple):
+    """Something that an operator should look at, and what to do about it."""
+
+    text: str
+    remedy: str
+
+
 @dataclass(frozen=True, slots=True)
 class Health:
     """What operators look at. ``started_ms`` is when the worker that answers started."""
@@ -257,6 +264,35 @@ class Health:
     @property
     def disk_is_low(self) -> bool:
         return self.disk_free_bytes * LOW_SHARE < self.disk_total_bytes
+
+    @property
+    def concerns(self) -> Sequence[Concern]:
+        """What is not as it should be, in the language of the page."""
+        backup, found = self.backup, list[Concern]()
+        if backup.is_bad:
+            if backup.failed_ms is not None:
+                text = _("The last backup failed.")
+            elif backup.finished_ms is None:
+                text = _("There is no backup yet.")
+            else:
+                text = _("The last backup is older than a week.")
+            remedy = _(
+                "Run podstead backup while the server runs, and let the system repeat it each day."
+            )
+            found.append(Concern(text, remedy))
+        if self.disk_is_low:
+            remedy = _("Make room, or move the server to a larger disk.")
+            found.append(Concern(_("Little space is left on the disk."), remedy))
+        if self.certificate is not None and self.certificate.is_bad:
+            remedy = _("Renew it. If that happens by itself, the log says why it did not.")
+            found.append(Concern(_("The certificate ends soon, or cannot be read."), remedy))
+        if self.mail is not None and self.mail.failing:
+            remedy = _("Look at the settings of the mail server, and send a message to try it.")
+            found.append(Concern(_("Mail cannot be sent."), remedy))
+        if any(each.is_bad for each in self.findings):
+            remedy = _("Its name and what to do are listed under “Features”.")
+            found.append(Concern(_("A part of the server reports a problem."), remedy))
+        return found
 
 
 ReadHealth = Callable[[], Awaitable[Health]]
