@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Dialog, Page, Request, expect
 
+from tests.support.browser_people import sign_in_by_token
 from tests.support.client import Pod, create_pod
 from tests.support.server import ServerProcess, server_fixture
 
@@ -106,10 +107,7 @@ class Watched:
 
 def opened(page: Page, pod: Pod) -> Watched:
     """Sign in, and watch what happens from then on."""
-    page.goto(f"{pod.server.base_url}/.pages/sign-in?next=/.pages/files{pod.root}")
-    page.get_by_label("Token").fill(pod.token)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url(f"**/.pages/files{pod.root}")
+    sign_in_by_token(page, pod, f"/.pages/files{pod.root}")
     return Watched(page, pod.server.base_url)
 
 

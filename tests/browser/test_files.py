@@ -20,6 +20,7 @@ from tests.support.browser_people import (
     IN_EVERY_WINDOW,
     PHONE_WIDTH,
     Window,
+    sign_in_by_token,
     violations,
 )
 from tests.support.client import Client, Pod, create_pod
@@ -104,16 +105,6 @@ async def _fill(server: ServerProcess, container: str) -> None:
 def owner(pod: Pod) -> Iterator[Client]:
     with pod.owner() as owner:
         yield owner
-
-
-def opened(page: Page, pod: Pod, address: str) -> None:
-    """Sign in and go to a page."""
-    base = pod.server.base_url
-    page.goto(f"{base}/.pages/sign-in?next=/.pages/files{pod.root}")
-    page.get_by_label("Token").fill(pod.token)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url(f"**/.pages/files{pod.root}")
-    page.goto(base + address)
 
 
 def boxes(page: Page) -> int:
@@ -202,7 +193,7 @@ def test_every_page_is_accessible_fits_and_breaks_no_policy(
     page.on("console", lambda each: complaints.append(each.text) if "olicy" in each.text else None)
     page.on("pageerror", lambda each: complaints.append(str(each)))
     page.on("request", lambda each: origins.add("/".join(each.url.split("/")[:3])))
-    opened(page, pod, "/.pages/")
+    sign_in_by_token(page, pod, "/.pages/")
     found = {name: violations(page, axe) for name in pages(page, pod, owner)}
     assert {name: each for name, each in found.items() if each} == {}
     assert complaints == []
@@ -216,7 +207,7 @@ def test_ten_thousand_rows_are_there_to_scroll_and_few_in_the_page(
 ) -> None:
     folder = f"/.pages/files{pod.root}many/" + (f"?view={view}" if view else "")
     with page.expect_response(lambda each: each.url.endswith(folder)) as first:
-        opened(page, pod, folder)
+        sign_in_by_token(page, pod, folder)
     assert len(first.value.body()) < MAX_PAGE_BYTES
     expect(page.locator("#count")).to_have_text("10,000 items")
     expect(page.locator("#members .blank").first).to_be_attached()
@@ -237,7 +228,7 @@ def test_ten_thousand_rows_are_there_to_scroll_and_few_in_the_page(
 
 @AT_BOTH_WIDTHS
 def test_what_is_selected_far_away_goes_along(page: Page, pod: Pod) -> None:
-    opened(page, pod, f"/.pages/files{pod.root}many/")
+    sign_in_by_token(page, pod, f"/.pages/files{pod.root}many/")
     expect(page.locator("#members .blank").first).to_be_attached()
     page.get_by_label("Select file 0.txt", exact=True).check()
     many(page, 1).get_by_role("link").focus()
@@ -264,7 +255,7 @@ def many(page: Page, number: int) -> Locator:
 
 @AT_BOTH_WIDTHS
 def test_the_filter_works_while_typing(page: Page, pod: Pod) -> None:
-    opened(page, pod, f"/.pages/files{pod.root}many/")
+    sign_in_by_token(page, pod, f"/.pages/files{pod.root}many/")
     page.keyboard.press("/")
     page.keyboard.type("FILE 444")
     expect(page.locator("#count")).to_have_text("11 items")
@@ -275,7 +266,7 @@ def test_the_filter_works_while_typing(page: Page, pod: Pod) -> None:
 
 @AT_BOTH_WIDTHS
 def test_a_selection_is_made_with_the_keyboard(page: Page, pod: Pod) -> None:
-    opened(page, pod, f"/.pages/files{pod.root}private/")
+    sign_in_by_token(page, pod, f"/.pages/files{pod.root}private/")
     bar = page.locator("#selection")
     expect(bar).to_be_hidden()
     page.get_by_label("Select a.txt").focus()
@@ -303,7 +294,7 @@ def test_what_others_change_appears(page: Page, pod: Pod, owner: Client) -> None
     with page.expect_event(
         "response", lambda each: "/private/" in each.url and "events" in each.url
     ):
-        opened(page, pod, f"/.pages/files{pod.root}private/")
+        sign_in_by_token(page, pod, f"/.pages/files{pod.root}private/")
     page.get_by_label("Select a.txt").check()
     row = page.locator('[data-name="arrived.txt"]')
     expect(row).to_have_count(0)
@@ -319,7 +310,7 @@ def test_a_document_that_others_change_says_so(page: Page, pod: Pod, owner: Clie
     path = f"{pod.root}private/watched.txt"
     assert owner.put(path, "first").status in (201, 204)  # the other width was here before
     with page.expect_event("response", lambda each: each.url.endswith(f"/.pages/events{path}")):
-        opened(page, pod, f"/.pages/files{path}")
+        sign_in_by_token(page, pod, f"/.pages/files{path}")
     owner.put(path, "second")
     link = page.get_by_role("link", name="Show the new version")
     link.click(timeout=DEADLINE_MS)
@@ -328,7 +319,7 @@ def test_a_document_that_others_change_says_so(page: Page, pod: Pod, owner: Clie
 
 @AT_BOTH_WIDTHS
 def test_the_editor_goes_to_the_mistake(page: Page, pod: Pod) -> None:
-    opened(page, pod, f"/.pages/files{pod.root}private/card.ttl?view=edit")
+    sign_in_by_token(page, pod, f"/.pages/files{pod.root}private/card.ttl?view=edit")
     page.locator("textarea").fill("<#a> <#b> 1 .\n<#a> <#b> oops .")
     page.keyboard.press("Control+s")
     page.get_by_role("alert").wait_for()
@@ -342,7 +333,7 @@ def test_the_editor_goes_to_the_mistake(page: Page, pod: Pod) -> None:
 
 @AT_BOTH_WIDTHS
 def test_a_text_that_cannot_be_saved_without_a_connection_stays(page: Page, pod: Pod) -> None:
-    opened(page, pod, f"/.pages/files{pod.root}private/card.ttl?view=edit")
+    sign_in_by_token(page, pod, f"/.pages/files{pod.root}private/card.ttl?view=edit")
     text = CARD + "# written on a train\n"
     page.locator("textarea").fill(text)
     page.context.set_offline(True)
@@ -356,7 +347,7 @@ def test_a_text_that_cannot_be_saved_without_a_connection_stays(page: Page, pod:
 
 @AT_BOTH_WIDTHS
 def test_a_thumbnail_is_shown(page: Page, pod: Pod) -> None:
-    opened(page, pod, f"/.pages/files{pod.root}private/?view=grid")
+    sign_in_by_token(page, pod, f"/.pages/files{pod.root}private/?view=grid")
     picture = page.locator('[data-name="sea.png"] img')
     expect(picture).to_have_js_property("naturalWidth", 320)
 
@@ -364,7 +355,7 @@ def test_a_thumbnail_is_shown(page: Page, pod: Pod) -> None:
 def test_a_pdf_a_sound_and_pictures_are_loaded_through_the_pages(page: Page, pod: Pod) -> None:
     complaints: list[str] = []
     page.on("console", lambda said: complaints.append(said.text) if "olicy" in said.text else None)
-    opened(page, pod, f"/.pages/files{pod.root}private/sea.png")
+    sign_in_by_token(page, pod, f"/.pages/files{pod.root}private/sea.png")
     expect(page.locator(".media img")).to_have_js_property("naturalWidth", 900)
     files = f"{pod.server.base_url}/.pages/files{pod.root}private/"
     page.goto(f"{files}song.wav")
@@ -385,7 +376,7 @@ def test_a_pdf_a_sound_and_pictures_are_loaded_through_the_pages(page: Page, pod
 def test_a_long_list_is_read_filtered_and_selected_from(
     page: Page, pod: Pod, window: Window
 ) -> None:
-    opened(page, pod, f"/.pages/files{pod.root}many/")
+    sign_in_by_token(page, pod, f"/.pages/files{pod.root}many/")
     if not window.scripts:
         page.get_by_role("link", name="Show more").click()
         page.get_by_role("link", name="Show more").click()
@@ -417,7 +408,7 @@ def test_documents_of_every_kind_are_created_and_edited(
     page: Page, pod: Pod, window: Window
 ) -> None:
     folder = f"kinds-{window}"
-    opened(page, pod, f"/.pages/files{pod.root}")
+    sign_in_by_token(page, pod, f"/.pages/files{pod.root}")
     create(page, "Folder", folder)
     files = f"{pod.server.base_url}/.pages/files{pod.root}{folder}/"
     stored = f"{pod.root}{folder}/"
@@ -475,7 +466,7 @@ def save(page: Page, text: str) -> None:
 
 @IN_EVERY_WINDOW
 def test_every_kind_of_document_is_shown(page: Page, pod: Pod) -> None:
-    opened(page, pod, f"/.pages/files{pod.root}private/notes.md")
+    sign_in_by_token(page, pod, f"/.pages/files{pod.root}private/notes.md")
     expect(page.get_by_role("heading", name="Notes", exact=True)).to_be_visible()
     files = f"{pod.server.base_url}/.pages/files{pod.root}private/"
     page.goto(f"{files}table.csv")

@@ -16,7 +16,12 @@ from tests.support.breaking_proxy import (
     running_behind,
     running_breaking_proxy,
 )
-from tests.support.browser_people import AT_BOTH_WIDTHS, WITHOUT_SCRIPTS, violations
+from tests.support.browser_people import (
+    AT_BOTH_WIDTHS,
+    WITHOUT_SCRIPTS,
+    sign_in_by_token,
+    violations,
+)
 from tests.support.client import Client, Pod, create_pod
 from tests.support.server import run_command
 
@@ -71,10 +76,7 @@ def file(name: str, content: bytes, media_type: str = "text/plain") -> FilePaylo
 
 def open_upload(page: Page, pod: Pod, *, scripts: bool = True) -> None:
     """Sign in and go to the page for uploading to a folder."""
-    base = pod.server.base_url
-    page.goto(f"{base}/.pages/sign-in?next=/.pages/upload{pod.root}private/")
-    page.get_by_label("Token").fill(pod.token)
-    page.get_by_role("button", name="Sign in").click()
+    sign_in_by_token(page, pod, f"/.pages/upload{pod.root}private/")
     page.get_by_role("heading", name="Upload to").wait_for()
     if scripts:
         page.locator(".upload-buttons:not([hidden])").wait_for(state="attached")
