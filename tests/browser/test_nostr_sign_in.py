@@ -14,6 +14,7 @@ from tests.support.browser_people import (
     allow,
     show_account,
     sign_in,
+    type_password,
     violations,
 )
 from tests.support.nostr import NostrKey
@@ -53,7 +54,7 @@ def stating(extension: Extension, provider: ServerProcess, person: Account, page
         answer = client.request("PATCH", f"/{person.name}/", update, headers)
     assert answer.status < 300, answer.text
     page.goto(f"{provider.base_url}/idp/login")
-    type_password(page, person)
+    type_password(page, person.name)
     page.get_by_role("button", name="Allow signing in").click()
     page.get_by_text("You can now sign in with this key of your profile").wait_for()
     page.context.clear_cookies()
@@ -71,12 +72,6 @@ def problem(page: Page) -> str:
     alert = page.locator("#nostr-sign-in [role=alert]:not(:empty)")
     alert.wait_for()
     return alert.inner_text()
-
-
-def type_password(page: Page, person: Account) -> None:
-    page.get_by_label("E-mail address or pod name").fill(person.name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
 
 
 @AT_BOTH_WIDTHS
@@ -146,7 +141,7 @@ def test_a_key_that_only_the_profile_names_is_not_enough_to_sign_in_again(
     page.wait_for_url("**/idp/login?again=nostr*")
     press(page)
     assert problem(page).startswith("Only your profile names this key, which is not enough here")
-    type_password(page, stating)
+    type_password(page, stating.name)
     page.wait_for_url("**/.pages/security?view=sign-in")
 
 
@@ -242,7 +237,7 @@ def test_without_an_extension_the_page_says_so_and_stays_of_use(
     press(page)
     assert problem(page).startswith(NO_EXTENSION)
     expect(page.locator("#schnorrBtn")).to_be_focused()
-    type_password(page, person)
+    type_password(page, person.name)
     show_account(page)
 
 
@@ -270,7 +265,7 @@ def test_a_person_who_declines_to_sign_can_sign_in_otherwise(
     extension.refuse(page)
     press(page)
     assert problem(page) == NOT_SIGNED
-    type_password(page, linked)
+    type_password(page, linked.name)
     allow(page)
     page.wait_for_url(f"{app.redirect_uri}?code=**")
 

@@ -16,6 +16,7 @@ from tests.support.browser_people import (
     allow,
     show_account,
     sign_in,
+    type_password,
     violations,
 )
 from tests.support.people import PASSWORD, Account
@@ -85,9 +86,7 @@ def test_an_answer_by_form_gets_to_the_application(
     context = chromium.new_context(service_workers="block", java_script_enabled=scripts)
     page = context.new_page()
     page.goto(app.request(response_mode="form_post"))
-    page.get_by_label("E-mail address or pod name").fill(person.name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    type_password(page, person.name)
     allow(page)
     if not scripts:
         page.get_by_role("button", name="Continue").click()

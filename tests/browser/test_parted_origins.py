@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.support.browser_people import sign_out
+from tests.support.browser_people import sign_out, type_password
 from tests.support.client import Client
 from tests.support.people import PASSWORD
 from tests.support.server import ServerProcess, run_command, running_server
@@ -42,9 +42,7 @@ def token_of(server: ServerProcess, name: str) -> str:
 
 def sign_in_at(page: Page, provider: str, name: str) -> None:
     page.goto(f"{provider}/idp/login")
-    page.get_by_label("E-mail address or pod name").fill(name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    type_password(page, name)
     page.wait_for_url(f"{provider}/.pages/security")
 
 
@@ -138,14 +136,9 @@ def test_signing_in_takes_one_form_and_signing_out_at_the_provider_ends_everythi
         page = context.new_page()
         files = f"{server.base_url}/.pages/files/alice/private/"
 
-        def sign_in() -> None:
-            page.get_by_label("E-mail address or pod name").fill("alice")
-            page.get_by_label("Password").fill(PASSWORD)
-            page.get_by_role("button", name="Sign in", exact=True).click()
-
         page.goto(files)
         page.wait_for_url(f"{provider}/idp/**")
-        sign_in()
+        type_password(page, "alice")
         page.get_by_role("button", name="Allow", exact=True).click()
         page.wait_for_url(files)
 

@@ -17,6 +17,7 @@ from tests.support.browser_people import (
     show_account,
     sign_in,
     sign_out,
+    type_password,
     violations,
 )
 from tests.support.people import Account, create_account
@@ -91,6 +92,10 @@ def add(page: Page, provider: ServerProcess, name: str = "my laptop") -> None:
 def enrol(page: Page, provider: ServerProcess, person: Account) -> None:
     """Sign in by password, add a passkey, and sign out."""
     sign_in(page, provider, person)
+    enrol_signed_in(page, provider)
+
+
+def enrol_signed_in(page: Page, provider: ServerProcess) -> None:
     add(page, provider)
     page.get_by_role("button", name="Remove my laptop").wait_for()
     sign_out(page)
@@ -146,7 +151,10 @@ def test_a_passkey_is_of_the_domain_that_the_operator_chose(
 ) -> None:
     """A-115: and of use on its other pages that the operator lists, to the browser as well."""
     with running_server(NamedServer(tmp_path / "root")) as provider:
-        enrol(page, provider, create_account(provider))
+        page.goto(f"{provider.base_url}/idp/login")  # only the browser knows the name
+        type_password(page, create_account(provider).name)
+        show_account(page)
+        enrol_signed_in(page, provider)
         assert [each["rpId"] for each in device.passkeys()] == ["pods.localhost"]
         page.goto(f"{provider.base_url}/idp/login")
         use(page)

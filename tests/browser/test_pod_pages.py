@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
 
 from podstead.storage.layout import RootLayout
-from tests.support.browser_people import IN_EVERY_WINDOW, sign_in, violations
+from tests.support.browser_people import IN_EVERY_WINDOW, sign_in, type_password, violations
 from tests.support.client import Client, create_pod
-from tests.support.people import PASSWORD, Account
+from tests.support.people import Account
 from tests.support.server import ServerProcess, running_server, server_fixture
 
 LOADED_FONTS = """document.fonts.ready.then(
@@ -267,9 +267,7 @@ def test_a_session_of_an_account_opens_the_pages(
     page: Page, provider: ServerProcess, person: Account
 ) -> None:
     page.goto(f"{provider.base_url}/{person.name}/private/")
-    page.get_by_label("E-mail address or pod name").fill(person.name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    type_password(page, person.name)
     page.wait_for_url(f"{provider.base_url}/.pages/files/{person.name}/private/")
     expect(page.get_by_label(f"Signed in as {person.name}")).to_be_visible()
 

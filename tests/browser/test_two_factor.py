@@ -10,8 +10,14 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.browser.test_passkeys import device_of
-from tests.support.browser_people import PHONE_WIDTH, show_account, sign_in, violations
-from tests.support.people import PASSWORD, Account
+from tests.support.browser_people import (
+    PHONE_WIDTH,
+    show_account,
+    sign_in,
+    type_password,
+    violations,
+)
+from tests.support.people import Account
 from tests.support.server import ServerProcess
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.feature("two_factor")]
@@ -21,9 +27,7 @@ SECURITY = "/.pages/security"
 
 def give_password(page: Page, person: Account) -> None:
     page.goto("/idp/login")
-    page.get_by_label("E-mail address or pod name").fill(person.name)
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    type_password(page, person.name)
     page.wait_for_url("**/idp/second-factor")
 
 

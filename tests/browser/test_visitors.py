@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser_people import IN_EVERY_WINDOW, violations
+from tests.support.browser_people import IN_EVERY_WINDOW, type_password, violations
 from tests.support.client import Client
-from tests.support.people import PASSWORD, Account
+from tests.support.people import Account
 from tests.support.server import ServerProcess, server_fixture
 
 pytestmark = pytest.mark.needs("chromium")
@@ -70,9 +70,7 @@ def test_a_person_of_another_server_sees_what_was_shared(
     share(pods, alice, person.web_id)
     begin(page, pods, person.web_id)
     page.wait_for_url(f"{provider.base_url}/**")
-    page.get_by_label("E-mail address or pod name").fill(person.name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    type_password(page, person.name)
     page.get_by_role("button", name="Allow", exact=True).click()
     see_the_photo(page, pods)
 
@@ -82,9 +80,7 @@ def test_who_declines_at_the_provider_is_told_what_to_do(
 ) -> None:
     begin(page, pods, person.web_id)
     page.wait_for_url(f"{provider.base_url}/**")
-    page.get_by_label("E-mail address or pod name").fill(person.name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    type_password(page, person.name)
     page.get_by_role("button", name="Do not allow").click()
     expect(page.get_by_text("The provider did not sign you in")).to_be_visible()
     expect(page.get_by_label(WEB_ID)).to_be_visible()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from playwright.sync_api import Page
 
-from tests.support.browser_people import ON_THE_WEB, App, sign_in
+from tests.support.browser_people import ON_THE_WEB, App, sign_in, type_password
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
@@ -57,9 +57,7 @@ def _with_application(page: Page, app: App, person: Account) -> Iterator[str]:
     yield "sign-in-that-is-consent"
     page.goto(app.request(prompt="consent", scope="openid webid offline_access webid:write"))
     yield "sign-in-for-application"
-    page.get_by_label("E-mail address or pod name").fill(person.email)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    type_password(page, person.email)
     page.get_by_role("button", name="Allow", exact=True).wait_for()
     yield "consent"
     page.get_by_role("button", name="Allow", exact=True).click()

@@ -133,6 +133,13 @@ def sign_in(page: Page, provider: ServerProcess, person: Account) -> None:
     show_account(page)
 
 
+def type_password(page: Page, login: str) -> None:
+    """Fill in the form to sign in that shows, and send it."""
+    page.get_by_label("E-mail address or pod name").fill(login)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+
 def sign_in_by_token(page: Page, pod: Pod, address: str) -> None:
     """Sign in with the token of a pod's owner, and go to a page of its server."""
     _send(page, f"{pod.server.base_url}/.pages/sign-in", token=pod.token)

@@ -18,8 +18,8 @@ from typing import Final
 from PIL import Image
 from playwright.sync_api import Browser, FilePayload, Page, ViewportSize
 
+from tests.support.browser_people import type_password
 from tests.support.chromium import running_chromium
-from tests.support.people import PASSWORD
 from tests.support.processes import REPOSITORY
 from tests.support.sample_photos import LANDSCAPES, photo
 from tests.support.sample_pod import FRIEND, OWNER, SamplePods
@@ -191,9 +191,7 @@ def _take(chromium: Browser, provider: ServerProcess, *, on_phone: bool, names: 
 
 def _sign_in(page: Page) -> None:
     page.goto("/idp/login?next=/.pages/files/")
-    page.get_by_label("E-mail address or pod name").fill(OWNER)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    type_password(page, OWNER)
     page.wait_for_url("**/.pages/files/**")
 
 

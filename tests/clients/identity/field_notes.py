@@ -13,9 +13,10 @@ from typing import TypeAlias
 
 from playwright.sync_api import BrowserContext, Page, expect
 
+from tests.support.browser_people import type_password
 from tests.support.client_process import CLIENTS
 from tests.support.node import install_packages
-from tests.support.people import PASSWORD, Account
+from tests.support.people import Account
 from tests.support.websites import Website, running_website
 
 PAGES = CLIENTS / "pages"
@@ -26,17 +27,13 @@ SignIn: TypeAlias = Callable[[Page, Account], None]
 
 def sign_in_at_provider(page: Page, account: Account) -> None:
     """Do what the provider's pages ask for, which an application led to."""
-    page.get_by_label("E-mail address or pod name").fill(account.email)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    type_password(page, account.email)
     page.get_by_role("button", name="Allow", exact=True).click()
 
 
 def confine_to_private(page: Page, account: Account) -> None:
     """Do the same, and let the application into the folder ``private/`` alone."""
-    page.get_by_label("E-mail address or pod name").fill(account.email)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    type_password(page, account.email)
     page.get_by_label("Only what I choose here").check()
     page.get_by_text("Folders and documents").click()
     page.get_by_label("private/", exact=True).check()

@@ -18,7 +18,7 @@ from tests.support.browser_fixtures import (
     provider,
     window,
 )
-from tests.support.browser_people import IN_EVERY_WINDOW, App, allow, violations
+from tests.support.browser_people import IN_EVERY_WINDOW, App, allow, type_password, violations
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
@@ -37,9 +37,7 @@ DETAILS = json.dumps(
 def consent_page(page: Page, app: App, person: Account, **asked: str) -> None:
     page.goto(app.request(prompt="consent", **asked))
     if page.get_by_label("Password").count():
-        page.get_by_label("E-mail address or pod name").fill(person.email)
-        page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Sign in", exact=True).click()
+        type_password(page, person.email)
     page.get_by_role("button", name="Allow", exact=True).wait_for()
 
 

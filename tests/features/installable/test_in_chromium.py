@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser_fixtures import chromium, person, provider
-from tests.support.browser_people import PHONE_WIDTH, Window, sign_in, sign_out
+from tests.support.browser_people import PHONE_WIDTH, Window, sign_in, sign_out, type_password
 from tests.support.people import PASSWORD, Account, create_account
 from tests.support.server import ServerProcess, running_server
 from tests.support.waiting import wait_until
@@ -207,9 +207,7 @@ def test_files_that_the_system_shares_wait_until_the_person_has_signed_in(
     page.context.clear_cookies()
     assert page.evaluate(SHARE) == "opaqueredirect"
     page.goto(f"{provider.base_url}/.pages/receive")
-    page.get_by_label("E-mail address or pod name").fill(person.name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    type_password(page, person.name)
     page.get_by_role("button", name="Upload", exact=True).click()
     expect(page.get_by_role("link", name="road.txt")).to_be_visible()
     with person.owner() as owner:
