@@ -99,6 +99,12 @@ def is_container(path: ResourcePath) -> bool:
     return path.endswith("/")
 
 
+def moved_path(path: str, source: ResourcePath, destination: ResourcePath) -> ResourcePath:
+    """Where a resource is after ``source``, which may be a container, became ``destination``."""
+    is_moved = path == source or (is_container(source) and path.startswith(source))
+    return ResourcePath(destination + path[len(source) :] if is_moved else path)
+
+
 def parent_container(path: ResourcePath) -> ResourcePath | None:
     """The container whose member this path would be; ``None`` for the server's root."""
     if path == ROOT:

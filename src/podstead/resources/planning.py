@@ -8,7 +8,7 @@ precondition no longer holds, the service reads and plans again; planners theref
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -360,16 +360,14 @@ class ContainerHook(Protocol):
         the new path of each resource."""
 
 
-Stored = TypeVar("Stored", bound=msgspec.Struct)
+class RecordsOfPods(ContainerHook):
+    """Lets the records of some kinds follow a pod that is renamed: those whose owner is its root,
+    also where their keys end with it. When a pod is deleted, everything goes whose owner is its
+    root."""
 
-
-class RecordsOfPods(ContainerHook, Generic[Stored]):
-    """Lets the records of one kind follow a pod that is renamed: those whose owner is its root,
-    with which their keys end. When a pod is deleted, everything goes whose owner is its root."""
-
-    def __init__(self, records: RecordStore, kind: RecordKind[Stored]) -> None:
+    def __init__(self, records: RecordStore, *kinds: RecordKind[Any]) -> None:
         self._records = records
-        self._kind = kind
+        self._kinds = kinds
 
     async def of_renaming(
         self,
@@ -377,21 +375,26 @@ class RecordsOfPods(ContainerHook, Generic[Stored]):
         after: storage_records.PodRecord,
         renamed: Callable[[identifiers.ResourcePath], identifiers.ResourcePath],
     ) -> Changes[None]:
-        stored = await self._records.of_owner(self._kind, pod.root)
         records: list[storage_records.Record] = []
-        for each in stored:
-            key = each.key.removesuffix(pod.root) + after.root
-            value = self.changed(each.value, pod, renamed)
-            put = self._kind.put(key, value, owner=after.root, expires_ms=each.expires_ms)
-            records += (self._kind.drop(each.key), put)
-        return Changes(None, records, [each.unchanged for each in stored])
+        preconditions: list[storage_records.Precondition] = []
+        for kind in self._kinds:
+            for each in await self._records.of_owner(kind, pod.root):
+                if each.key.endswith(pod.root):
+                    records.append(kind.drop(each.key))
+                    key = each.key.removesuffix(pod.root) + after.root
+                else:
+                    key = each.key
+                value = self.changed(each.value, pod, renamed)
+                records.append(kind.put(key, value, owner=after.root, expires_ms=each.expires_ms))
+                preconditions.append(each.unchanged)
+        return Changes(None, records, preconditions)
 
     def changed(
         self,
-        value: Stored,
+        value: Any,  # noqa: ANN401 - of any of the kinds
         pod: storage_records.PodRecord,
         renamed: Callable[[identifiers.ResourcePath], identifiers.ResourcePath],
-    ) -> Stored:
+    ) -> Any:  # noqa: ANN401
         """What a record contains after the renaming; the same where a class does not say
         otherwise."""
         del pod, renamed

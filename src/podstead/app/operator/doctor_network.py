@@ -7,7 +7,6 @@ import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -16,6 +15,7 @@ import msgspec
 
 from podstead.app.monitoring.diagnosis import Diagnosis, good, serious, skipped, warning
 from podstead.config import Settings
+from podstead.core.conditional import parse_http_date
 from podstead.core.messages import counted
 from podstead.outbound import probing
 from podstead.web.authority import Authorities, is_loopback_url
@@ -219,11 +219,10 @@ class Outside:
 
 
 def _date(reply: probing.ProbeReply) -> Diagnosis:
-    text = reply.fields.get("date", "")
-    try:
-        difference_s = time.time() - parsedate_to_datetime(text).timestamp()
-    except ValueError:
+    date_s = parse_http_date(reply.fields.get("date", ""))
+    if date_s is None:
         return warning("date", "The response has no date.", "Have the proxy pass on Date.")
+    difference_s = time.time() - date_s
     shown = f"The date of the response differs by {counted(round(abs(difference_s)), 'second')}"
     if abs(difference_s) > MAX_CLOCK_DIFFERENCE_S:
         return serious(

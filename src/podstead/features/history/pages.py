@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,6 +9,7 @@ from urllib.parse import quote, unquote, urlencode
 
 from podstead.core import identifiers
 from podstead.core.errors import BadRequest
+from podstead.core.numbers import whole_number
 from podstead.features.history.keeping import Choice
 from podstead.features.history.trash import DeletedItem, Trash, TrashCodes, kept_of
 from podstead.web.account.actor_names import ActorNames
@@ -203,9 +203,10 @@ def _days(text: str, longest: int) -> int | None:
     """A number of days; ``None`` for as many as the operator says. Raises BadRequest."""
     if not text and not longest:  # nothing is asked for
         return None
-    if not re.fullmatch("[0-9]{1,4}", text) or int(text) > longest:
+    days = whole_number(text, longest)
+    if days is None:
         raise BadRequest(TrashCodes.DAYS_OUT_OF_RANGE, number=longest)
-    return int(text) if int(text) < longest else None
+    return days if days < longest else None
 
 
 def _shown(item: DeletedItem, pod: ChosenPod, who: str, application: str) -> ShownItem:

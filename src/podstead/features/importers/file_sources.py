@@ -15,13 +15,12 @@ import base64
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 from xml.etree import ElementTree as ET
 
+from podstead.core.conditional import parse_http_date
 from podstead.core.errors import BadRequest, RequestRefused
 from podstead.core.identifiers import parse_path
 from podstead.core.media_types import HTML, TURTLE, parse_media_type
@@ -265,7 +264,5 @@ def _type(properties: ET.Element | None, path: str) -> str:
 
 def _modified_ms(properties: ET.Element | None) -> int | None:
     stated = "" if properties is None else properties.findtext(f"{_DAV}getlastmodified") or ""
-    try:
-        return int(parsedate_to_datetime(stated).astimezone(UTC).timestamp() * 1000)
-    except (ValueError, TypeError, OverflowError):
-        return None
+    modified_s = parse_http_date(stated)
+    return None if modified_s is None else modified_s * 1000

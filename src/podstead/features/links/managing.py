@@ -13,6 +13,7 @@ from podstead.app.services import Services
 from podstead.core.date_times import DAY_MS, day_of, read_day
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
+from podstead.core.numbers import whole_number
 from podstead.features import WorkerFeature
 from podstead.features.links import MOST_LINKS, LinkSettings, sharing_links
 from podstead.features.links.visiting import OPEN, LinkPages, LinkVisitors
@@ -276,9 +277,10 @@ def _uses(typed: str) -> int | None:
     """Raises BadRequest."""
     if not typed:
         return None
-    if not (typed.isascii() and typed.isdecimal() and len(typed) < 8):
+    number = whole_number(typed, 9_999_999)
+    if number is None:
         raise BadRequest(WebCodes.FORM_MALFORMED)
-    return min(max(int(typed), 1), sharing_links.MAX_USES)
+    return min(max(number, 1), sharing_links.MAX_USES)
 
 
 class LinksInWorker(WorkerFeature):

@@ -22,10 +22,11 @@ from typing import Final
 import msgspec
 
 from podstead.core.errors import Conflict, NotFound
-from podstead.core.identifiers import ResourcePath, acl_of, is_container, storage_root
+from podstead.core.identifiers import ResourcePath, acl_of, is_container, moved_path, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.core.numbers import whole_number
 from podstead.features.links import MOST_LINKS, LinkSettings
-from podstead.resources.planning import ContainerHook
+from podstead.resources.planning import RecordsOfPods
 from podstead.resources.sharing.documents import Edit
 from podstead.resources.sharing.service import SharingService, SharingState
 from podstead.storage import record_store
@@ -59,6 +60,7 @@ DAY_S: Final = 24 * 3600
 
 _SECRET_BYTES: Final = 32
 _ID_DIGITS: Final = 32
+_END_OF_TIME_S: Final = 10**14
 _NONCE_BYTES: Final = 8
 
 
@@ -228,10 +230,8 @@ class SharingLinks:
     def is_visit(self, link_id: str, value: str) -> bool:
         """Whether this is a visit of the link that has not ended."""
         text, _dot, signature = value.rpartition(".")
-        until_s = text.partition(".")[0]
-        if not (until_s.isdecimal() and until_s.isascii() and len(until_s) < 15):
-            return False
-        return int(until_s) > self.records.now_s() and any(
+        until_s = whole_number(text.partition(".")[0], _END_OF_TIME_S) or 0
+        return until_s > self.records.now_s() and any(
             hmac.compare_digest(_signature(key, link_id, text).encode(), signature.encode())
             for key in self._keys
         )
@@ -368,12 +368,12 @@ def _signature(key: bytes, link_id: str, text: str) -> str:
     return hmac.new(key, message, hashlib.sha256).hexdigest()
 
 
-class LinksOfPods(ContainerHook):
+class LinksOfPods(RecordsOfPods):
     """Lets the records of links follow what is moved, and a pod that is renamed. They are removed
     with their pod as what belongs to it."""
 
     def __init__(self, records: record_store.RecordStore) -> None:
-        self._records = records
+        super().__init__(records, LINKS, USES, ENDED)
 
     async def of_move(
         self,
@@ -388,32 +388,20 @@ class LinksOfPods(ContainerHook):
         if pod is None or pod != storage_root(destination):
             return record_store.Changes(None)
         for link in await self._records.of_owner(LINKS, pod):
-            path = link.value.path
-            if path == source or (is_container(source) and path.startswith(source)):
-                moved = destination + path.removeprefix(source)
-                value = msgspec.structs.replace(link.value, path=moved)
+            path = moved_path(link.value.path, source, destination)
+            if path != link.value.path:
+                value = msgspec.structs.replace(link.value, path=path)
                 records.append(LINKS.replace(link, value))
                 preconditions.append(link.unchanged)
         return record_store.Changes(None, records, preconditions)
 
-    async def of_renaming(
+    def changed(
         self,
+        value: msgspec.Struct,
         pod: PodRecord,
-        after: PodRecord,
         renamed: Callable[[ResourcePath], ResourcePath],
-    ) -> record_store.Changes[None]:
-        records: list[Record] = []
-        preconditions: list[Precondition] = []
-        for link in await self._records.of_owner(LINKS, pod.root):
-            path = ResourcePath(link.value.path)
-            value = msgspec.structs.replace(link.value, path=renamed(path))
-            records.append(LINKS.put(link.key, value, owner=after.root))
-            preconditions.append(link.unchanged)
-        for uses in await self._records.of_owner(USES, pod.root):
-            records.append(USES.put(uses.key, uses.value, owner=after.root))
-            preconditions.append(uses.unchanged)
-        for ended in await self._records.of_owner(ENDED, pod.root):
-            put = ENDED.put(ended.key, ended.value, owner=after.root, expires_ms=ended.expires_ms)
-            records.append(put)
-            preconditions.append(ended.unchanged)
-        return record_store.Changes(None, records, preconditions)
+    ) -> msgspec.Struct:
+        del pod
+        if not isinstance(value, SharingLink):
+            return value
+        return msgspec.structs.replace(value, path=renamed(ResourcePath(value.path)))

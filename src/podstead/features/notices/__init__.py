@@ -24,7 +24,7 @@ class NoticesFeature(Feature):
         from podstead.features.notices.box import DIGESTS, NOTICE_BOXES
         from podstead.resources.planning import RecordsOfPods
 
-        return (RecordsOfPods(records, NOTICE_BOXES), RecordsOfPods(records, DIGESTS))
+        return (RecordsOfPods(records, NOTICE_BOXES, DIGESTS),)
 
     def modules(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002
         return (f"{__name__}.worker", f"{__name__}.pages")

@@ -14,6 +14,7 @@ from podstead.app.services import Services
 from podstead.core.date_times import day_of
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import essence
+from podstead.core.numbers import whole_number
 from podstead.features import WorkerFeature
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms
@@ -87,9 +88,8 @@ class PhotosPage:
         month = page.query_text("month")
         start = next((i for i, each in enumerate(photos) if each.month <= month), len(photos))
         start = start if month else 0
-        given = page.query_text("from")
-        if given.isdecimal() and given.isascii() and len(given) < 7:
-            start = int(given)
+        given = whole_number(page.query_text("from"), 999_999)
+        start = start if given is None else given
         part = photos[start : start + SHOWN]
         following = start + SHOWN
         return self.site.page(

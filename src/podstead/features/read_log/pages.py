@@ -14,6 +14,7 @@ from podstead.core import identifiers
 from podstead.core.background import Background
 from podstead.core.errors import NotFound
 from podstead.core.identity import Identity
+from podstead.core.numbers import whole_number
 from podstead.features import WorkerFeature
 from podstead.features.read_log import ReadLogSettings
 from podstead.features.read_log.codes import ReadLogCodes
@@ -72,8 +73,7 @@ class ReadLogPage:
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound, ServerTrouble."""
         folder, stored = await self._log(page)
-        number = page.query_text("page")
-        index = int(number) if number.isascii() and number.isdecimal() and len(number) < 6 else 0
+        index = whole_number(page.query_text("page"), 99_999) or 0
         rows, more = await self._rows(page.identity, stored, index)
         if not page.wants_page:
             return json_response(200, self._json(folder, stored, rows, index + 1 if more else None))

@@ -15,9 +15,10 @@ from typing import Final
 import msgspec
 
 from podstead.core.errors import Conflict, ServerTrouble
-from podstead.core.identifiers import ResourcePath, ancestors, storage_root
+from podstead.core.identifiers import ResourcePath, ancestors, moved_path, storage_root
 from podstead.core.identity import Identity
 from podstead.features.read_log.codes import ReadLogCodes
+from podstead.resources.planning import ContainerHook
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned
 from podstead.storage.records import PodRecord, Precondition, Record
 
@@ -227,9 +228,8 @@ class ReadRecorder:
         await self.records.commit([BATCHES.drop(key) for key in keys])
 
 
-class LogsOfFolders:
-    """Lets logs follow what is moved, and a pod that is renamed, and end with their folders
-    (:class:`ContainerHook`)."""
+class LogsOfFolders(ContainerHook):
+    """Lets logs follow what is moved, and a pod that is renamed, and end with their folders."""
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
@@ -248,7 +248,7 @@ class LogsOfFolders:
         if pod is None:
             return Changes(None)
         moved = {
-            each: f"{destination}{each.key.removeprefix(source)}" if to == pod else None
+            each: moved_path(each.key, source, destination) if to == pod else None
             for each in await self._records.of_owner(LOGS, pod)
             if source.endswith("/") and each.key.startswith(source)
         }

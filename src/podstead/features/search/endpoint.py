@@ -20,6 +20,7 @@ from podstead.core.errors import BadRequest, NotFound
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
+from podstead.core.numbers import whole_number
 from podstead.features.search.finding import CONSIDERED, PAGE, Asker, Finder, Hit
 from podstead.notifications.answers import AnswerState, AskedQuery
 from podstead.web.forms import Fields, only, parse_fields, read_form, read_query
@@ -173,9 +174,7 @@ def _page_number(text: str | None) -> int:
     """Raises BadRequest."""
     if text is None:
         return 1
-    if not (text.isascii() and text.isdecimal() and len(text) < 5):
-        raise BadRequest("The parameter page is a number from 1 on")
-    number = int(text)
-    if not 1 <= number <= CONSIDERED // PAGE:
+    number = whole_number(text, CONSIDERED // PAGE)
+    if not number:
         raise BadRequest(f"The parameter page is a number from 1 to {CONSIDERED // PAGE}")
     return number

@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from podstead.core.identifiers import ResourcePath, is_container
+from podstead.core.numbers import whole_number
 from podstead.features.search.finding import CONSIDERED, PAGE, Asker, Finder, Hit
 from podstead.resources.sharing.shared import SharedLists
 from podstead.web.pages.addresses import SEARCH, breadcrumb, files_url, shown_name
@@ -59,8 +60,7 @@ class ResultsPage:
         Raises NotAuthenticated, RateLimited, StorageError."""
         kind, order = page.query_text("kind"), page.query_text("sort")
         since = page.query_text("since")
-        number = page.query_text("page")
-        index = int(number) if number.isascii() and number.isdecimal() and len(number) < 4 else 0
+        index = whole_number(page.query_text("page"), 999) or 0
         question = text
         if kind in _KINDS and kind:
             question += f" type:{kind}"

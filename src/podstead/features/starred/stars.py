@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.core.identifiers import ResourcePath, is_container, storage_root
+from podstead.core.identifiers import ResourcePath, moved_path, storage_root
 from podstead.resources.planning import RecordsOfPods
 from podstead.storage.record_store import Changes, RecordKind, RecordStore
 from podstead.storage.records import PodRecord
@@ -28,7 +28,7 @@ class Stars(msgspec.Struct, frozen=True):
 STARS: Final = RecordKind("starred", Stars)
 
 
-class StarsFollow(RecordsOfPods[Stars]):
+class StarsFollow(RecordsOfPods):
     """Lets the stars of the owner of a pod follow what is moved in it, and the pod when it is
     renamed. Those of other people are lost then."""
 
@@ -46,7 +46,7 @@ class StarsFollow(RecordsOfPods[Stars]):
         stored = None if pod is None else await self._records.read(STARS, pod)
         if stored is None:
             return Changes(None)
-        paths = tuple(_moved(each, source, destination) for each in stored.value.paths)
+        paths = tuple(moved_path(each, source, destination) for each in stored.value.paths)
         if paths == stored.value.paths:
             return Changes(None)
         return Changes(None, [STARS.replace(stored, Stars(paths))], [stored.unchanged])
@@ -56,8 +56,3 @@ class StarsFollow(RecordsOfPods[Stars]):
     ) -> Stars:
         paths = (ResourcePath(each) for each in value.paths)
         return Stars(tuple(renamed(each) if each.startswith(pod.root) else each for each in paths))
-
-
-def _moved(path: str, source: ResourcePath, destination: ResourcePath) -> str:
-    is_there = path == source or (is_container(source) and path.startswith(source))
-    return destination + path[len(source) :] if is_there else path

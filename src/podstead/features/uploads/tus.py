@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from email.utils import formatdate
 from typing import Final
 
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import is_container, parse_path
 from podstead.core.media_types import parse_media_type
+from podstead.core.numbers import whole_number
 from podstead.features.uploads.service import Checksum
 from podstead.storage.uploads import UploadRecord
 from podstead.web.files.uploads import member, type_of
+from podstead.web.resource_responses import http_date
 from podstead.web.response import HeaderField
 
 VERSION: Final = b"1.0.0"
@@ -33,7 +34,7 @@ EXPOSED: Final[HeaderField] = (
 MAX_METADATA_CHARS: Final = 8192
 _ALGORITHMS: Final = ("sha1", "sha256", "sha512")
 _KEY: Final = re.compile(r"[\x21-\x2b\x2d-\x7e]+")
-_NUMBER: Final = re.compile(r"[0-9]{1,19}")
+_MAX_NUMBER: Final = 10**19 - 1
 
 
 def options(max_bytes: int) -> tuple[HeaderField, ...]:
@@ -50,14 +51,15 @@ def options(max_bytes: int) -> tuple[HeaderField, ...]:
 
 def number(name: str, value: str | None) -> int:
     """The value of Upload-Offset or Upload-Length. Raises BadRequest."""
-    if value is None or _NUMBER.fullmatch(value) is None:
+    found = whole_number(value or "", _MAX_NUMBER)
+    if found is None:
         raise BadRequest(f"{name} must be a number")
-    return int(value)
+    return found
 
 
 def expires(expires_ms: int) -> HeaderField:
     """The time after which the upload is removed if nothing arrives."""
-    return (b"upload-expires", formatdate(expires_ms / 1000, usegmt=True).encode("ascii"))
+    return (b"upload-expires", http_date(expires_ms // 1000))
 
 
 def read_checksum(value: str | None) -> Checksum | None:

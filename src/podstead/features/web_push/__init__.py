@@ -24,7 +24,7 @@ class WebPushFeature(Feature):
         from podstead.features.web_push.devices import DEVICES, PUSHES
         from podstead.resources.planning import RecordsOfPods
 
-        return (RecordsOfPods(records, DEVICES), RecordsOfPods(records, PUSHES))
+        return (RecordsOfPods(records, DEVICES, PUSHES),)
 
     def ended_with_sessions(self) -> Sequence[RecordKind[Any]]:
         from podstead.features.web_push.devices import DEVICES, PUSHES

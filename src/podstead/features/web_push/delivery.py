@@ -22,6 +22,7 @@ from podstead.core import base64url
 from podstead.core.background import Background, cancel_and_wait
 from podstead.core.conditional import parse_http_date
 from podstead.core.errors import OutboundError
+from podstead.core.numbers import whole_number
 from podstead.core.request_context import set_requester
 from podstead.features.web_push import devices
 from podstead.outbound.foreign_documents import Purpose
@@ -258,7 +259,7 @@ class PushSender:
 def _retry_after_s(reply: PostReply, now_ms: int) -> int:
     """How long the push service asks to wait; 0 if it does not say (RFC 9110 section 10.2.3)."""
     stated = reply.fields.get("retry-after", "").strip()
-    if stated.isascii() and stated.isdigit() and len(stated) < 10:
-        return int(stated)
+    if (seconds := whole_number(stated, 999_999_999)) is not None:
+        return seconds
     at_s = parse_http_date(stated)
     return 0 if at_s is None else max(0, at_s - now_ms // 1000)

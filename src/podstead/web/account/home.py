@@ -6,16 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlencode
 
 from podstead.core import identifiers
-from podstead.core.date_times import DAY_MS
+from podstead.core.date_times import DAY_MS, read_day
 from podstead.core.errors import AccessDenied, BadRequest, NotFound
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
+from podstead.core.numbers import whole_number
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
@@ -378,22 +378,25 @@ def _folder(typed: str, root: identifiers.ResourcePath) -> identifiers.ResourceP
     return identifiers.parse_path(f"{root}{'/'.join(segments)}{'/' if segments else ''}".encode())
 
 
+_MAX_SEQUENCE: Final = 10**18
+
+
 def _day_ms(typed: str) -> int | None:
     if not typed:
         return None
     try:
-        day = datetime.strptime(typed, "%Y-%m-%d").replace(tzinfo=UTC)
+        return read_day(typed)
     except ValueError as error:
         raise BadRequest(WebCodes.DATE_MALFORMED) from error
-    return int((day - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1))
 
 
 def _number(typed: str) -> int | None:
     if not typed:
         return None
-    if not typed.isascii() or not typed.isdigit() or len(typed) > 18:
+    number = whole_number(typed, _MAX_SEQUENCE)
+    if number is None:
         raise BadRequest("The field before must be a number")
-    return int(typed)
+    return number
 
 
 RECENT_FILES: Final = 8

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from podstead.core.errors import BadRequest, NotFound
+from podstead.core.numbers import whole_number
 from podstead.idp.administration.audit_log import Operator
 from podstead.idp.administration.pods import Directory, PodActions, PodWithAccount
 from podstead.idp.administration.service import SIGN_IN_LINK_S, Administration, OwnAccount
@@ -361,6 +362,7 @@ def _quota(sent: FormSubmission) -> int | None:
     kind, text = sent.text("quota"), sent.text("megabytes").strip()
     if kind in ("default", "none"):
         return None if kind == "default" else 0
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _MAX_QUOTA_MB:
+    megabytes = whole_number(text, _MAX_QUOTA_MB)
+    if not megabytes:
         raise BadRequest(WebCodes.QUOTA_MALFORMED)
-    return int(text) * _MB
+    return megabytes * _MB

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from podstead.core.date_times import DAY_MS
 from podstead.core.errors import BadRequest
+from podstead.core.numbers import whole_number
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration import audit_log
 from podstead.idp.administration.service import InvitationActions
@@ -396,7 +397,7 @@ class InvitationsPage:
 
 
 def _number(sent: FormSubmission, name: str) -> int:
-    text = sent.text(name).strip()
-    if not text.isascii() or not text.isdigit() or len(text) > 6:
+    number = whole_number(sent.text(name).strip(), 999_999)
+    if number is None:
         raise BadRequest(WebCodes.NO_WHOLE_NUMBERS)
-    return int(text)
+    return number
