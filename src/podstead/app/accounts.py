@@ -1,4 +1,4 @@
-"""How are the services for accounts built, for the server and for the operator's commands?"""
+"""Builds the services for accounts, for the server and for the operator's commands."""
 
 from __future__ import annotations
 

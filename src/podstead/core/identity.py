@@ -98,7 +98,7 @@ class IdentityRefinement(Protocol):
 
     async def refined(self, identity: Identity) -> Identity:
         """The identity as of now. It depends on the issuer, the client and the token ID alone, so
-        an identity of earlier can be refined again. Raises NotAuthenticated, StorageError."""
+        that of an earlier request can be refined again. Raises NotAuthenticated, StorageError."""
 
 
 async def refined(identity: Identity, refinements: Iterable[IdentityRefinement]) -> Identity:

@@ -196,7 +196,7 @@ class Delivering:
 
 
 class Deliveries:
-    """The watchs of one topic, and the notifications on their way to them."""
+    """The watches of one topic, and the notifications on their way to them."""
 
     def __init__(self, topic: ResourcePath, delivering: Delivering) -> None:
         self._topic = topic

@@ -140,7 +140,6 @@ class ServerDescriptionEndpoint:
 
     @route("/.well-known/solid", "GET", "HEAD", access=Access.PUBLIC)
     async def get(self, request: Request, agent: Identity | None) -> Response:
-        """Raises NotAcceptable, PreconditionFailed and StorageError."""
         urls = [self._base_url + root for root in await self._roots()]
         graph = server_description(
             f"{self._base_url}/",
@@ -281,5 +280,4 @@ class FaviconEndpoint:
 
     @route("/favicon.ico", "GET", "HEAD", access=Access.PUBLIC)
     async def get(self, request: Request, _: Identity | None) -> Response:
-        """Raises PreconditionFailed."""
         return public_document(request, favicon(), age_s=_MAX_AGE_S, media_type="image/x-icon")

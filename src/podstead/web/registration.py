@@ -206,8 +206,6 @@ class PodsEndpoint:
 
     @route("/.pods", "POST", access=Access.PUBLIC)
     async def post(self, request: Request, _: Identity | None) -> Response:
-        """Raises BadRequest, UnsupportedMediaType, RegistrationClosed, UnusableInvitation,
-        RateLimited, Conflict."""
         self._registration.check_open()
         content_type = request.fields.get(b"content-type")
         if content_type is None:

@@ -51,7 +51,7 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def check_private_files(check: CheckContext) -> Iterator[Finding]:
-    """Are keys whole, and is everything for this account only?"""
+    """Check that keys are whole, and everything is for this account only."""
     check.on_step("Checking keys", 0, 0)
     layout = check.layout
     provider = layout.keys / "provider"
@@ -70,7 +70,7 @@ def check_private_files(check: CheckContext) -> Iterator[Finding]:
 
 
 def check_stored_keys(check: CheckContext) -> Iterator[Finding]:
-    """Are the keys whole that are stored with the records?"""
+    """Check that the keys that are stored with the records are whole."""
     keys = key_storage(check.settings)
     if not keys.is_remote:
         return
@@ -99,7 +99,7 @@ def _check_key(check: CheckContext, path: Path, read: Callable[[], object]) -> I
 
 
 def check_free_space(check: CheckContext) -> Iterator[Finding]:
-    """Is there space for new content?"""
+    """Check that there is space for new content."""
     space = DiskSpace(check.layout.root, min_free_bytes=check.settings.min_free_bytes)
     try:
         space.check()

@@ -200,7 +200,7 @@ class Renewal:
             keys = prepare_keys(self._settings)
         except StartRefused as error:
             logger.error(  # noqa: TRY400 - expected trouble has no traceback
-                "The certificate in use stays, since another was found that does not serve. %s",
+                "The certificate in use stays, because the new one cannot be used. %s",
                 error,
             )
             return

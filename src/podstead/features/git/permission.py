@@ -1,5 +1,5 @@
-"""How does git ask for permission before it changes references? With a hook that asks this process
-over two pipes.
+"""How git asks for permission before it changes references: a hook asks this process over two
+pipes.
 
 git runs ``pre-receive`` after it has received and checked the whole push, and changes references
 only if the hook succeeds (githooks). The hook writes to one pipe and reads the decision from the

@@ -68,7 +68,7 @@ def purge(settings: Settings, *, urls: tuple[str, ...]) -> Output:
 def _path_of(url: str, base_url: str) -> ResourcePath:
     """Raises BadRequest."""
     if not url.startswith(f"{base_url}/") or not url.isascii():
-        raise BadRequest(f"{url} is no URL of this server, {base_url}")
+        raise BadRequest(f"{url} is not a URL of this server, {base_url}")
     path = parse_path(url.removeprefix(base_url).encode("ascii"))
     if storage_root(path) is None:
         raise BadRequest(f"{url} is not in a pod")

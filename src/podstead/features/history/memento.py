@@ -141,7 +141,7 @@ class MementoEndpoint:
         if wanted is not None:
             until_s = parse_http_date(wanted)
             if until_s is None:
-                raise BadRequest("Accept-Datetime is no HTTP date")
+                raise BadRequest("Accept-Datetime is not an HTTP date")
             before = [each for each in versions if each.at_ms // 1000 <= until_s]
             chosen = before[-1] if before else versions[0]
         links = self._links(path)

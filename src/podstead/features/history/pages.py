@@ -81,7 +81,6 @@ class TrashPage:
 
     @route(TRASH, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, NotFound, BadRequest."""
         person = page.signed_in()
         pod = chosen_pod(page, person)
         retentions = self.trash.past.retentions
@@ -113,7 +112,6 @@ class TrashPage:
 
     @route(CHANGE, "POST")
     async def post(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest, and what a PUT raises."""
         sent = await page.form()
         person = page.signed_in()
         pod = ChosenPod(identifiers.ResourcePath(sent.text("pod")), person.pods)

@@ -53,7 +53,6 @@ class UndoPage:
 
     @route(UNDO, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest."""
         pod = chosen_pod(page, page.signed_in())
         await self.undo.past.gate.require_control(page.identity, pod.root)
         actors = await self.undo.actors(page.identity, pod.root)
@@ -77,7 +76,6 @@ class UndoPage:
 
     @route(f"{UNDO}/changes", "POST")
     async def post(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, BadRequest."""
         sent = await page.form()
         person = page.signed_in()
         pod = ChosenPod(ResourcePath(sent.text("pod")), person.pods)

@@ -54,7 +54,6 @@ class VersionPages:
 
     @route(VERSIONS + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound."""
         path = page.target
         found = await self.versions.of(page.identity, None, path)
         present = found[-1].metadata

@@ -97,7 +97,7 @@ class TrashEndpoint:
         try:
             to = msgspec.json.decode(content, type=_Restore).to
         except msgspec.DecodeError as error:
-            raise BadRequest("The content is no JSON object of the documented form") from error
+            raise BadRequest("The content is not a JSON object of the documented form") from error
         if to is None:
             return None
         if not to.startswith(f"{self._base_url}/") or not to.isascii():

@@ -196,7 +196,6 @@ class ManageLinks:
 
     @route(MANAGE + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest, TooManyLinks."""
         sent = await page.form()
         target = page.target
         state = await self.sharing.view(page.identity, target)

@@ -50,7 +50,7 @@ MODES: Final[Mapping[str, Modes]] = {
 """What a link lets people do, by its kind. Adding is for the folder itself: what has been added
 cannot be read or changed."""
 KEPT_NAMES: Final = 500
-"""Of how many links of a pod that have ended the names are kept."""
+"""The number of ended links of a pod whose names are kept."""
 NAME_KEPT_S: Final = 365 * 24 * 3600
 MAX_NAME_CHARACTERS: Final = 100
 MAX_USES: Final = 1_000_000

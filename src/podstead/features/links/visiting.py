@@ -169,7 +169,6 @@ class LinkPages:
 
     @route(AT + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotFound, ServerTrouble."""
         place = LinkAddress.of(page.request.path)
         link = _link_of(page)
         if link is None:
@@ -186,7 +185,6 @@ class LinkPages:
 
     @route(AT + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
-        """Raises WrongFormToken, RateLimited, and what refuses a write."""
         place = LinkAddress.of(page.request.path)
         link = _link_of(page)
         if link is None:

@@ -165,7 +165,6 @@ class MailTrial:
     @route(TRIAL, "POST")
     @for_operators
     async def post(self, page: PageRequest, operator: Operator) -> Response:
-        """Raises NotAuthenticated, WrongFormToken, StorageError."""
         await page.form()
         signing_in = again(page, MAIL)
         if signing_in is not None:

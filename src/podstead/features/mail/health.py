@@ -1,4 +1,4 @@
-"""What is said about mail, by ``podstead doctor``, the console and the metrics."""
+"""What ``podstead doctor``, the console and the metrics say about mail."""
 
 from __future__ import annotations
 

@@ -455,7 +455,6 @@ class DidDocumentEndpoint:
 
     @route(nostr_keys.DID_PATH + "/{key}", "GET", "HEAD", sharing=CorsPolicy.ANYONE)
     async def get(self, request: Request, _: Identity | None) -> Response:
-        """Raises BadRequest if the segment is not a key, NotFound if there is no document."""
         public_key = nostr_keys.key_named(request.path.rpartition("/")[2])
         if public_key is None:
             raise BadRequest("A Nostr key must be 64 lowercase hexadecimal digits")

@@ -41,7 +41,6 @@ class NoticesPage:
 
     @route(NOTICES, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, ServerTrouble."""
         person = page.signed_in()
         box, root = await self.boxes.box(person), self.boxes.root(person)
         has_mail = root is not None and await self.boxes.account_of(root) is not None

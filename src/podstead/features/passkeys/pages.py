@@ -103,7 +103,6 @@ class PasskeyCollection(Collection[Versioned[ceremonies.Passkey]]):
     @route("/{id}", "PATCH", is_page=False)
     @route("/{id}/name", "POST")
     async def rename(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, WrongFormToken, NotFound, BadRequest."""
         sent = await page.submission()
         account_id = page.owner().account.account_id
         await self.passkeys.rename(account_id, page.path_segment(_KEY_SEGMENT), sent.text("name"))
@@ -158,7 +157,6 @@ class PasskeyEndpoints:
 
     @route(PASSKEY_PATH + "/register/options", "POST")
     async def creation_options(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, SignInAgain, AccountMismatch, RateLimited, Conflict."""
         await self.limit.count(page)
         owner = self._recent_owner(page, await read_submission(page.request))
         offer = await self.passkeys.offer(owner)
@@ -169,7 +167,6 @@ class PasskeyEndpoints:
 
     @route(PASSKEY_PATH + "/register/verify", "POST")
     async def add(self, page: PageRequest) -> Response:
-        """Raises what :meth:`creation_options` does, and what is wrong with the passkey."""
         await self.limit.count(page)
         sent = await read_submission(page.request)
         owner = self._recent_owner(page, sent)

@@ -202,7 +202,6 @@ class CollectionPages:
 
     @route(COLLECTIONS, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, NotFound, BadRequest, ServerTrouble."""
         person, kind = page.signed_in(), _kind(page)
         found = await self.collections.find(person.identity, person.pods, kind)
         typed = " ".join(page.query_text("q").split())[:200]
@@ -339,7 +338,6 @@ class CollectionPages:
 
     @route(NEW, "POST")
     async def post_new(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, WrongFormToken, and what refuses a write."""
         sent = await page.form(max_bytes=MAX_FORM_BYTES)
         person, kind = page.signed_in(), _kind(page)
         wanted, errors = _typed(sent, kind, kind.fields, {})

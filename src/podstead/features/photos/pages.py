@@ -38,9 +38,9 @@ PHOTOS: Final = f"{PREFIX}/photos"
 SHOWN: Final = 200
 """How many photos a page has."""
 MAX_RESOURCES: Final = 50_000
-"""In how many resources of a pod photos are looked for."""
+"""The number of resources of a pod among which photos are looked for."""
 MAX_DATED: Final = 5_000
-"""Of how many photos it is looked up when they were taken."""
+"""The number of photos whose dates are looked up."""
 _PAGE_RESOURCES: Final = 1_000
 
 
@@ -79,7 +79,6 @@ class PhotosPage:
 
     @route(PHOTOS, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, RateLimited, StorageError."""
         pod = chosen_pod(page, page.signed_in())
         # As for the used space; each picture is asked for by itself, with the rules for it.
         await self.gate.require_control(page.identity, pod.root)

@@ -309,7 +309,6 @@ class Thumbnails:
 
     @route(THUMBNAIL + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, Overloaded."""
         target = page.target
         made = await self._small(page, await self._picture(page, target), "thumbnail")
         headers: list[HeaderField] = [_KEPT, _POLICY]

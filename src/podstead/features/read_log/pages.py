@@ -71,7 +71,6 @@ class ReadLogPage:
 
     @route(READ_LOG + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, ServerTrouble."""
         folder, stored = await self._log(page)
         index = whole_number(page.query_text("page"), 99_999) or 0
         rows, more = await self._rows(page.identity, stored, index)

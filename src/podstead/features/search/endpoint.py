@@ -59,7 +59,6 @@ class SearchEndpoint:
 
     @route(SEARCH_API + REST, "GET", "HEAD", access=Access.PUBLIC)
     async def get(self, request: Request, agent: Identity | None) -> Response:
-        """Raises NotFound for what can be no container, BadRequest, RateLimited, StorageError."""
         below = _container(request)
         return await self._answer(request, agent, below, read_query(request))
 

@@ -30,7 +30,7 @@ from podstead.wac.gate import Gate, GrantedAccess
 from podstead.wac.modes import Mode
 
 MAX_RULES: Final = 2_000
-"""About so many rules the gate decides before the index is asked."""
+"""The number of rules on which the gate decides before the index is asked, at most."""
 CONSIDERED: Final = 500
 """So many readable documents are ordered at most; further ones are found by narrower questions."""
 MAX_STEPS: Final = 4

@@ -31,9 +31,10 @@ _AT_ONCE: Final = 500
 _CHANGES_AT_ONCE: Final = 1000
 _ATTEMPTS: Final = 8
 _KEPT_DOCUMENTS: Final = 250_000
-"""Of how many documents a worker remembers the ACL."""
+"""The number of documents whose ACLs a worker remembers."""
 _FOLLOWED_FOR_S: Final = 600.0
-"""For how long without a query: the change log has the changes of a much longer time."""
+"""The time without a query after which changes are no longer followed. The change log
+reaches back much further."""
 
 
 class Governor(NamedTuple):

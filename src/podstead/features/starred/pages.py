@@ -112,7 +112,6 @@ class StarPages:
 
     @route(STAR + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest."""
         sent = await page.form()
         person, target = page.signed_in(), page.target
         on = sent.text("on")
@@ -128,7 +127,6 @@ class StarPages:
 
     @route(STARRED, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, ServerTrouble."""
         page.signed_in()
         return self.site.page(
             page,

@@ -105,7 +105,6 @@ class TwoFactorPages:
 
     @route(REMOVE_PATH, "POST")
     async def remove_app(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, WrongFormToken, SignInAgain, SecondFactorRequired."""
         await page.submission()
         owner = self._recent(page)
         await self.two_factors.remove_app(owner.owner, page.source)

@@ -146,14 +146,12 @@ class PushPages:
 
     @route(f"{PUSH}/remove", "POST")
     async def remove(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, WrongFormToken, NotFound, ServerTrouble."""
         sent = await page.form()
         await self.devices.remove(self._root(page), sent.text("device"))
         return self.site.see_other(self.notifier.address, FlashMessage("push-off"))
 
     @route(f"{PUSH}/try", "POST")
     async def try_out(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, WrongFormToken, NotFound, ServerTrouble."""
         await page.form()
         root, records = self._root(page), self.devices.records
         if await records.take(f"push-try:{root}", capacity=TESTS_PER_HOUR, period_s=3600):

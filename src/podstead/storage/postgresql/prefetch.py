@@ -143,7 +143,7 @@ class RequestPrefetch:
         self._uses_registries = True
 
     def note_unconfirmable(self) -> None:
-        """Note that the request has used the store otherwise."""
+        """Note that the request has used the store in another way."""
         self._relied_on = None
 
     def dependencies(self) -> Dependencies | None:

@@ -125,7 +125,6 @@ class AccountPages:
 
     @route(ACCOUNT + "/email", "POST")
     async def change_email(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, WrongFormToken, RateLimited, and what is wrong with the form."""
         sent = await page.submission()
         owner = page.owner()
         try:
@@ -425,7 +424,6 @@ class ExportPages:
 
     @route(EXPORT_PATH, "POST", needs_terms=False)
     async def allow(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, WrongFormToken, SignInAgain."""
         sent = await page.submission()
         owner = page.recent_owner("export")
         await self.exports.allow(owner, page.source)
@@ -484,7 +482,6 @@ class IssuerPages:
 
     @route(ISSUER_PATH, "GET", is_page=False)
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, Conflict if the profile cannot be read."""
         try:
             named = await self.profile_issuer.is_named_by(page.owner().account.web_id)
         except UnusableDocument as error:

@@ -195,14 +195,12 @@ class Collection(Generic[Entry]):
 
     @route("", "GET", is_page=False)
     async def list(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, Conflict."""
         owner = page.owner()
         listed = [self.described(each, owner) for each in await self.entries(owner)]
         return json_response(200, {self.name: listed})
 
     @route("/{id}", "GET", is_page=False)
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, NotFound, Conflict."""
         owner = page.owner()
         for each in await self.entries(owner):
             if self.key(each) == page.segment:

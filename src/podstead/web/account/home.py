@@ -121,7 +121,6 @@ class StoragePage:
 
     @route(addresses.STORAGE, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound."""
         pod = chosen_pod(page, page.signed_in())
         usage = await self.usage.of(page.identity, pod.root)
         breakdown = usage.breakdown
@@ -259,7 +258,6 @@ class ActivityPage:
 
     @route(addresses.ACTIVITY, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest."""
         person = page.signed_in()
         pod = chosen_pod(page, person)
         fields = ("kind", "folder", "who", "since", "until")
@@ -443,7 +441,6 @@ class HomePage:
 
     @route(addresses.HOME, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, StorageError."""
         person = page.signed_in()
         requests, notifications = await self.requests(person, limit=SHOWN_REQUESTS)
         pods = []

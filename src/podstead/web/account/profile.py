@@ -350,7 +350,6 @@ class ProfilePage:
 
     @route(addresses.PROFILE, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, ServerTrouble."""
         person = page.signed_in()
         try:
             places = self.profiles.places(person.web_id)

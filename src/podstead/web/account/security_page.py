@@ -150,7 +150,6 @@ class SecurityPage:
 
     @route(addresses.SECURITY, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, StorageError."""
         person = page.signed_in()
         if person.account_id is not None and self.own_account is not None:
             view = view_of(page.query_text("view"))
@@ -199,7 +198,6 @@ class SecurityPage:
 
     @route(addresses.APPS, "GET")
     async def apps(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, StorageError."""
         person = page.signed_in()
         sections: dict[str, Any] = {"apps_sections": [each.template for each in self.apps_sections]}
         for each in self.apps_sections:

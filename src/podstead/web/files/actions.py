@@ -28,7 +28,6 @@ class ActionsPage:
 
     @route(ACTIONS + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound."""
         target = page.target
         request = page.operation("HEAD", target)
         outcome = await self.resources.handle(request)

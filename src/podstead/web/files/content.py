@@ -47,8 +47,6 @@ class RawContent:
 
     @route(addresses.RAW + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, PreconditionFailed,
-        RangeNotSatisfiable."""
         return await self.send(page, page.target)
 
     async def send(
@@ -127,5 +125,4 @@ class PageEvents:
 
     @route(addresses.EVENTS + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, RateLimited, ServerTrouble."""
         return await self.streams.changes(page.request, page.identity, page.target)

@@ -318,7 +318,6 @@ class Saving:
 
     @route(addresses.SAVE + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, and whatever refuses the write otherwise."""
         sent = await page.form(max_bytes=MAX_EDITED_BYTES)
         target = page.target
         tag = sent.text("tag")

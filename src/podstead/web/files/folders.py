@@ -77,7 +77,7 @@ def _key(page: PageRequest) -> _Key:
 
 
 _MAX_DATED: Final = 5_000
-"""Of how many photos of a folder it is looked up when they were taken."""
+"""The number of photos of a folder whose dates are looked up."""
 ROWS: Final = 100
 """How many members a page has; the next ones follow when it is scrolled."""
 PART_ROWS: Final = 50
@@ -358,7 +358,6 @@ class FilesPage:
 
     @route(addresses.FILES + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound."""
         target = page.target
         if target == ROOT:
             return await self._home(page)

@@ -251,14 +251,12 @@ class RenamePage:
 
     @route(addresses.RENAME + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound."""
         selection = await read_persons_selection(page)
         await self.organizer.resources.contents(page.operation("GET", selection.only.path))
         return await self._form(page, selection, selection.only.name)
 
     @route(addresses.RENAME + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, BadRequest."""
         selection = await read_persons_selection(page)
         source, name = selection.only.path, selection.text("new_name").strip()
         folder = identifiers.parent_container(source)
@@ -325,7 +323,6 @@ class DeletePage:
 
     @route(addresses.DELETE + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound."""
         try:
             selection = await read_persons_selection(page)
         except NothingSelected:
@@ -334,7 +331,6 @@ class DeletePage:
 
     @route(addresses.DELETE + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, BadRequest."""
         try:
             selection = await read_persons_selection(page)
         except NothingSelected:
@@ -405,7 +401,6 @@ class ArchiveDownload:
 
     @route(addresses.ZIP + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, MethodNotAllowed, BadRequest."""
         return await self._send(page)
 
     @route(addresses.ZIP + REST, "POST")

@@ -72,7 +72,6 @@ class TransferPage:
     @route(MOVE + REST, "GET", "POST")
     @route(COPY + REST, "GET", "POST")
     async def respond(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest."""
         try:
             selection = await organize.read_persons_selection(page)
         except organize.NothingSelected:

@@ -1,5 +1,4 @@
-"""What do applications request from the provider directly? OAuth's endpoints (RFC 6749 section
-3.2).
+"""The endpoints of OAuth that applications call directly (RFC 6749 section 3.2).
 
 Each endpoint reads its own credentials, a client's secret or a token, instead of authenticating the
 request as the resource server does. Pages of any origin may call them, without cookies (A-46).

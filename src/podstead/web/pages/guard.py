@@ -1,4 +1,4 @@
-"""Who requests a page, and is the request allowed? (A-46, A-57, A-60)
+"""Decides who requests a page, and whether the request is allowed (A-46, A-57, A-60).
 
 Every request to a page passes the guard. It finds the person and the language, checks where a
 changing request comes from, gives the browser the secret that its sign-ins are bound to, and turns

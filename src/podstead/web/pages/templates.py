@@ -95,7 +95,6 @@ class AssetsEndpoint:
 
     @route(ASSETS + "/{hash}/{file}", "GET", "HEAD", sharing=CorsPolicy.NOBODY)
     async def get(self, request: Request, _: Identity | None) -> Response:
-        """Raises NotFound, also for the address of another version."""
         *_above, hashed, name = request.path.split("/")
         content = load_assets().get(name)
         if content is None or hashed != _hash():

@@ -56,7 +56,6 @@ class GroupsPage:
 
     @route(GROUPS, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, NotFound without a pod."""
         person = page.signed_in()
         pods = _pods(page)
         by_name = name_sort_key()
@@ -80,7 +79,6 @@ class GroupsPage:
 
     @route(GROUPS + REST, "GET")
     async def get_one(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound."""
         return await self._one(page, await self._group(page))
 
     @route(GROUPS + REST, "POST")

@@ -61,7 +61,6 @@ class WhyPage:
 
     @route(addresses.WHY + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound."""
         target = page.target
         try:
             state = await self.sharing.view(page.identity, target)
@@ -213,7 +212,6 @@ class AskPage:
 
     @route(addresses.ASK + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, RateLimited."""
         sent = await page.form()
         target = page.target
         role = Role.EDIT if sent.text("role") == Role.EDIT.value else Role.VIEW
@@ -241,7 +239,6 @@ class RequestsPage:
 
     @route(addresses.REQUESTS, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated."""
         person = page.signed_in()
         found: list[access_requests.AccessRequest] = []
         answers = [*await self.requests.stored_answers(person.identity)]

@@ -106,7 +106,6 @@ class SharePage:
 
     @route(addresses.SHARE + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound."""
         target = page.target
         try:
             state = await self.sharing.view(page.identity, target)

@@ -115,7 +115,6 @@ class SharedPage:
 
     @route(addresses.SHARED, "GET")
     async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, NotFound."""
         person = page.signed_in()
         is_complete = await self.lists.is_complete()
         if page.query_text("view") == BY_ME and person.pods:

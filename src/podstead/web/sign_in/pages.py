@@ -282,7 +282,6 @@ class LanguageChoice:
 
     @route(addresses.LANGUAGE, "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
-        """Raises BadRequest."""
         sent = await read_submission(page.request)
         language = sent.text("language")
         if language not in LANGUAGES:

@@ -52,7 +52,7 @@ _record = msgspec.json.Decoder(UploadRecord)
 
 
 def check_large_bodies(check: CheckContext) -> Iterator[Finding]:
-    """Are the large bodies there, and what was stored?"""
+    """Check that the large bodies are there, and are what was stored."""
     total = check.records.counts().large_bodies
     for number, body in enumerate(check.records.large_bodies(), 1):
         check.on_step("Checking large bodies", number, total)
@@ -84,7 +84,8 @@ def _fault_of(path: Path, body: LargeBody, *, is_quick: bool) -> tuple[Code, str
 
 
 def check_small_bodies(check: CheckContext) -> Iterator[Finding]:
-    """Are the bodies in the database what was stored, and does each belong to a resource?"""
+    """Check that the bodies in the database are what was stored, and that each belongs to a
+    resource."""
     check.on_step("Checking small bodies", 0, 0)
     if not check.is_quick:
         for body in check.records.damaged_small_bodies():
@@ -154,7 +155,7 @@ def _orphan_drafts(check: CheckContext, before_s: float) -> Iterator[Finding]:
 
 
 def check_uploads(check: CheckContext) -> Iterator[Finding]:
-    """Is there as much of each upload as its record states?"""
+    """Check that there is as much of each upload as its record states."""
     for entry in check.records.entries(UPLOAD_RECORDS.kind):
         if entry.has_expired(int(time.time() * 1000)):
             continue
@@ -177,7 +178,7 @@ def check_uploads(check: CheckContext) -> Iterator[Finding]:
 
 
 def check_containers(check: CheckContext) -> Iterator[Finding]:
-    """Do containers and their members agree, and the figures with what is there?"""
+    """Check that containers agree with their members, and the figures with what is there."""
     check.on_step("Checking containers and figures", 0, 0)
     for path in check.records.members_without_container():
         yield Finding(
@@ -206,7 +207,7 @@ def _is_older(path: Path, before_s: float) -> bool:
 
 
 async def check_objects(check: CheckContext, location: S3Location) -> AsyncIterator[Finding]:
-    """Are the large bodies there, and what was stored? Does something refer to each object? Raises
+    """Check that the large bodies are what was stored, and something refers to each object. Raises
     StoreUnavailable: trouble is no damage."""
     blobs = object_blobs(location)
     total = check.records.counts().large_bodies
