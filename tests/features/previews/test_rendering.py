@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from grimp import build_graph
 from PIL import Image
 
 from podstead.core.errors import StorageError
@@ -21,6 +22,17 @@ from podstead.storage.records import Version
 from tests.support.clock import FakeClock
 
 # --- The renderer's process: what it makes, and what cannot hurt the server --------------------
+
+
+def test_no_other_process_loads_what_decodes_content() -> None:
+    graph = build_graph("podstead", cache_dir=None)
+    here = "podstead.features.previews."
+    decoders = {here + each for each in ("markdown", "pictures", "source")}
+    users = {
+        each for name in decoders for each in graph.find_modules_that_directly_import(name)
+    } - decoders
+    assert users == {here + "rendering"}
+    assert not graph.find_modules_that_directly_import(here + "rendering")
 
 
 def picture(width: int, height: int, kind: str = "PNG", mode: str = "RGB") -> bytes:

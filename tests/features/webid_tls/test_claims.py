@@ -9,12 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from podstead.features.webid_tls.verification import (
-    Certificate,
-    InvalidCertificate,
-    RsaKey,
-    read_claim,
-)
+from podstead.features.webid_tls.certificates import Certificate, RsaKey
+from podstead.features.webid_tls.verification import InvalidCertificate, read_claim
 
 WEB_ID = "https://pods.example/alice/#me"
 MODULUS = (1 << 2047) + 1

@@ -2,7 +2,7 @@
 
 A repository has a random name that is never reused, and is in a directory of that name. The write
 that deletes a container also removes the entry, so that a container that is created later at the
-same path does not get the repository of the first one, even after a crash.
+same path does not get the repository of the first one, even after a crash. Pure.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 For a container ``<c>/``, ``<c>/info/refs?service=…`` advertises references, ``<c>/git-upload-pack``
 serves fetches, and ``<c>/git-receive-pack`` receives pushes. Other methods and queries of these
-URLs, and the files of the dumb protocol, are ordinary resources.
+URLs, and the files of the dumb protocol, are ordinary resources. Pure.
 """
 
 from __future__ import annotations

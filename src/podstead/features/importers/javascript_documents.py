@@ -3,7 +3,7 @@
 It converts Turtle to an array of nodes with a ``@context`` in the first one only, and reads such an
 array as one document: the contexts apply to all nodes. It reads access rules without their context,
 node by node: properties and modes have their usual names with the prefix ``acl:`` or none, and
-everything else in them has no effect. Pure.
+everything else in them has no effect.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ A document states a key with ``owl:sameAs`` (or ``schema:sameAs``) and ``did:nos
 a verification method for authentication that contains the key (Controlled Identifiers 1.0).
 Statements about other subjects and keys of another controller prove nothing. Keys that are revoked
 or have an expiry are ignored, because the result is used later without checking the time (A-127).
+Pure.
 """
 
 from __future__ import annotations

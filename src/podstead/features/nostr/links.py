@@ -6,7 +6,7 @@ the key publicly, which does not affect the links.
 
 Signing in with a key that no account has does not create an account; the person is offered to
 create one. Meanwhile the server remembers for their browser that they hold the key, and the account
-is created with the key.
+is created with the key. Pure.
 """
 
 from __future__ import annotations

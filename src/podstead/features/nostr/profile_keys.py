@@ -8,7 +8,7 @@ A key that a profile names authenticates requests, but it does not sign in, beca
 write the profile could name a key of their own. The owner can allow individual keys on the account
 page. Such a key signs in only while the profile names it, and only if the person types the name of
 the account. Otherwise somebody could state another person's key in their own profile, and that
-person would sign in to the wrong account.
+person would sign in to the wrong account. Pure.
 """
 
 from __future__ import annotations

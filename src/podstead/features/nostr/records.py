@@ -1,7 +1,7 @@
 """What is stored about Nostr keys, and the records of which profile states which key.
 
 The latter change in the same write as the profile. They are looked up by key, and tell
-:mod:`podstead.features.nostr.profile_keys` which profiles to read.
+:mod:`podstead.features.nostr.profile_keys` which profiles to read. Pure.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The last two checks of every event are its signature and its first use; the cheap checks come first.
 The signature is verified before the use is recorded, so nobody can use up an event without holding
-it.
+it. Pure.
 """
 
 from __future__ import annotations

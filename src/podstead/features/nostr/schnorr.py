@@ -1,7 +1,7 @@
 """Verifies signatures of BIP-340, with libsecp256k1 where it is available, else in plain Python.
 
 All inputs are public, so the Python code, which follows the specification, need not run in constant
-time.
+time. Pure.
 """
 
 from __future__ import annotations

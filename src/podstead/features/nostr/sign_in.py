@@ -7,7 +7,7 @@ contains the interaction's uid, which serves as a challenge. Everywhere else the
 
 A linked key counts like any other factor of the account, since its holder has proven to hold it. A
 key that only a profile names signs in if the owner of the account allowed it
-(:class:`podstead.features.nostr.profile_keys.AllowedKeys`), and is a weaker factor.
+(:class:`podstead.features.nostr.profile_keys.AllowedKeys`), and is a weaker factor. Pure.
 """
 
 from __future__ import annotations

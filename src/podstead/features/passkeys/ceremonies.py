@@ -5,7 +5,7 @@ URL or by a parent domain, which several servers can share. A passkey of one rel
 useless to another, and an IP address cannot be a relying party (A-115). A passkey is the only
 factor here, so the authenticator must verify the person, and the passkey must be discoverable
 without a name. The options for signing in are the same for everybody: they list no account's
-passkeys (A-116, A-120).
+passkeys (A-116, A-120). Pure.
 """
 
 from __future__ import annotations

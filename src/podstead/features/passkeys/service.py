@@ -4,7 +4,7 @@ A-124).
 Whoever changes passkeys is signed in; the pages check that they signed in recently. An account
 always keeps at least one factor. People who sign in do not type a name: the credential id and the
 user handle identify the account. The server therefore reveals nothing about an account to anyone
-without one of its passkeys.
+without one of its passkeys. Pure.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 which applications write their fields.
 
 Applications use several vocabularies for the same thing. What is read may be in any of them; what
-is added is written in the vocabulary of the thing's own type.
+is added is written in the vocabulary of the thing's own type. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lays out linked data as a drawing: what a document is about, and around it what that refers to.
 
 The layout is radial and deterministic: each node gets a sector of the circle by the number of
-leaves below it, and a ring by its distance from the center.
+leaves below it, and a ring by its distance from the center. Pure.
 """
 
 from __future__ import annotations

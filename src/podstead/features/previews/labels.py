@@ -1,5 +1,5 @@
 """Writes terms of RDF as words for people: those of well-known vocabularies in the languages of the
-pages, others by their names in the document or the last part of their IRIs."""
+pages, others by their names in the document or the last part of their IRIs. Pure."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 The first step leaves a record that belongs to one browser, and is valid for ten minutes and for a
 few wrong codes. Guesses are limited for each account and address as those of passwords are
 (:mod:`podstead.idp.sign_in`), but counted separately: somebody who knows the password delays only
-browsers unknown to the account, never those of the owner.
+browsers unknown to the account, never those of the owner. Pure.
 """
 
 from __future__ import annotations

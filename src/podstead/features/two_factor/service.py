@@ -2,7 +2,7 @@
 
 A second factor is required only after a password: a passkey verifies the person by itself, and a
 Nostr key or a certificate is no password. Everything about one account is one record, and each use
-of a code replaces it, so no code is used twice.
+of a code replaces it, so no code is used twice. Pure.
 """
 
 from __future__ import annotations

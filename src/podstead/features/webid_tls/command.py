@@ -10,7 +10,7 @@ import click
 from podstead.authn.claims import is_usable_address
 from podstead.cli.output import echo, echo_lines, now_s
 from podstead.core.errors import BadRequest, Conflict, PodsteadError, StorageError
-from podstead.features.webid_tls.issuing import IssuedCertificate, issue_certificate
+from podstead.features.webid_tls.certificates import IssuedCertificate, issue_certificate
 from podstead.features.webid_tls.keys import NewKey
 from podstead.storage.files import write_private
 

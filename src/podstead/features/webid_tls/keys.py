@@ -2,7 +2,7 @@
 
 ``<agent> cert:key [ cert:modulus …; cert:exponent … ]``. The numbers are written in many forms and
 are therefore compared as numbers (A-164). The class of the key is ignored. A key whose numbers
-cannot be parsed is ignored.
+cannot be parsed is ignored. Pure.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from podstead.authn.web_ids import ProfileSources, UnusableDocument, WebIdDocume
 from podstead.core.codes import ErrorCode
 from podstead.core.errors import Conflict, NotFound, RemoteUnavailable
 from podstead.core.media_types import N3, SPARQL_UPDATE
-from podstead.features.webid_tls.issuing import IssuedCertificate, issue_certificate
+from podstead.features.webid_tls.certificates import IssuedCertificate, issue_certificate
 from podstead.features.webid_tls.keys import OwnKey, key_label, keys_of, removal
 from podstead.idp.audit import Audit, EventKind, RequestSource
 from podstead.idp.records import Account
