@@ -25,7 +25,6 @@ _STEPS = [
     if cells[0].endswith(".py`")
     for name in re.findall(r"`([\w.]+)`", cells[1])
 ]
-_FILE = re.compile(r"`((?:\w+/)*\w+\.py)`")
 
 
 def _layers() -> list[set[str]]:
@@ -72,11 +71,6 @@ def test_the_picture_shows_each_package() -> None:
     (picture,) = re.findall(r"```mermaid\n(.*?)```", _TEXT, re.DOTALL)
     drawn = set(re.findall(r"^ +(\w+)(?:\[.*\])?$", picture, re.MULTILINE)) - {"end"}
     assert drawn == set.union(*_layers())
-
-
-def test_each_file_that_is_named_exists() -> None:
-    named = set(_FILE.findall(_TEXT))
-    assert {path for path in named if not (_SOURCE / path).is_file()} == set()
 
 
 def test_each_function_of_a_walk_is_where_the_page_says() -> None:

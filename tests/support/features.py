@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 
+from podstead import features
 from podstead.features import LEFT_OUT_VARIABLE
 
 _FOLDER = Path(__file__).parents[1] / "features"
-LEFT_OUT = frozenset(filter(None, os.environ.get(LEFT_OUT_VARIABLE, "").split(",")))
+_SHIPPED = Path(features.__file__).parent
+LEFT_OUT = frozenset(filter(None, os.environ.get(LEFT_OUT_VARIABLE, "").split(","))) | {
+    name for name in features.SHIPPED if not (_SHIPPED / name / "__init__.py").is_file()
+}
+"""By the environment, or since their folders were deleted."""
 
 GIT_OPTIONS = () if "git" in LEFT_OUT else ("--git",)
 """Turns git on, where a server of a test that is about something else has it, too."""

@@ -14,7 +14,6 @@ import rdflib
 from rdflib.compare import isomorphic
 
 from podstead.core.errors import RequestRefused
-from podstead.features.importers.javascript_documents import rules_there
 from tests.clients.moving.javascript_server import PASSWORD, running_javascript_server
 from tests.support.recorded_pod import wac_modes
 from tests.support.server import ServerProcess, request_to, run_command, running_server
@@ -228,5 +227,6 @@ def test_rules_without_effect_there_are_listed_and_grant_nothing(tmp_path: Path)
 
 @pytest.mark.parametrize("content", [b"", b"not json", b"[" * 100_000, b"null", b'{"@graph": 1}'])
 def test_rules_that_cannot_be_read_grant_nothing(content: bytes) -> None:
+    documents = pytest.importorskip("podstead.features.importers.javascript_documents")
     with contextlib.suppress(RequestRefused):
-        assert not rules_there(content, acl_url="https://a.example/alice/.acl").rules
+        assert not documents.rules_there(content, acl_url="https://a.example/alice/.acl").rules

@@ -16,6 +16,8 @@ from urllib.parse import quote
 
 import pytest
 
+from podstead.features.importers.files import files_of
+from podstead.features.importers.folders import Unreadable
 from tests.support.client import Pod, create_pod
 from tests.support.engine import engine_environment
 from tests.support.listeners import CERTIFICATE, KEY
@@ -302,3 +304,9 @@ def test_an_import_from_a_webdav_server_that_was_killed_is_continued(
     with running_proxy(webdav_server(folder), tmp_path / "apache", **files) as place:
         url = f"http://localhost:{place.port}/my%20files"
         assert_continued_after_a_kill(pod, "webdav", url, count=450, password=PASSWORD)
+
+
+async def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="photos cannot be read"):
+        async with files_of(tmp_path / "photos"):
+            pass

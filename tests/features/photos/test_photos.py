@@ -13,15 +13,10 @@ from pathlib import Path
 import pytest
 from PIL import ExifTags, Image
 
-from podstead.app.adapters.guarded_processes import Content
 from podstead.app.adapters.root import prepared_root
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
-from podstead.features.previews import FEATURE
-from podstead.features.previews.processes import RenderingProcesses
-from podstead.features.previews.taken import PictureDates
-from podstead.features.previews.worker import Previews
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Metadata
 from podstead.storage.sqlite.store import SqliteStore
@@ -38,6 +33,9 @@ PHOTOS = "/.pages/photos"
 PNG = "image/png"
 
 pytestmark = pytest.mark.feature("previews")
+
+PICTURE_DATES = "podstead.features.previews.taken.PictureDates"
+PREVIEWS = "podstead.features.previews.worker.Previews"
 
 
 @pytest.fixture
@@ -69,7 +67,7 @@ async def test_pictures_of_all_folders_are_in_one_place(server: Server, alice: B
 async def test_without_small_pictures_photos_are_still_there(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Previews, "picture", ContentPreviews.picture)
+    monkeypatch.setattr(f"{PREVIEWS}.picture", ContentPreviews.picture)
     server = await start()
     browser = await sign_in_by_token(server, server.alice)
     for name, media_type in (("a.heic", "image/heic"), ("drawing.svg", "image/svg+xml")):
@@ -89,10 +87,10 @@ async def test_a_month_leads_to_it_and_to_those_before(server: Server, alice: Br
 async def test_photos_may_be_older_than_computers_count(
     server: Server, alice: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def taken(_: Previews, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
+    async def taken(_: object, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
         return {each.path: -52_704_000_000 for each in pictures}  # 1 May 1968
 
-    monkeypatch.setattr(Previews, "taken", taken)
+    monkeypatch.setattr(f"{PREVIEWS}.taken", taken)
     await put(server.alice, "/alice/private/a.png", "picture", PNG)
     page = await alice.get(PHOTOS)
     assert page.status == 200
@@ -158,7 +156,7 @@ async def test_a_photo_that_no_request_has_written_gets_its_date_when_it_is_aske
     server: Server, alice: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(PictureDates, "committed", lambda *_: None)
+        patch.setattr(f"{PICTURE_DATES}.committed", lambda *_: None)
         await put(server.alice, "/alice/private/a.jpg", photo("2019:07:04 12:00:00"), "image/jpeg")
     await shown_in_time(alice, "?month=2019-07", ["/alice/private/a.jpg"])
 
@@ -168,7 +166,8 @@ async def test_what_is_gone_for_good_leaves_no_date(
 ) -> None:
     await put(server.alice, "/alice/private/a.jpg", photo("2019:07:04 12:00:00"), "image/jpeg")
     await shown_in_time(alice, "?month=2019-07", ["/alice/private/a.jpg"])
-    await FEATURE.remove_derived(settings, RecordStore(store, FakeClock(), SystemRandomness()))
+    previews = pytest.importorskip("podstead.features.previews").FEATURE
+    await previews.remove_derived(settings, RecordStore(store, FakeClock(), SystemRandomness()))
     assert await store.fetch("SELECT path FROM previews_taken") == []
 
 
@@ -176,20 +175,15 @@ async def test_a_photo_that_cannot_be_read_is_read_once(
     server: Server, alice: Browser, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    carry_out = RenderingProcesses.carry_out
+    processes = pytest.importorskip("podstead.features.previews.processes").RenderingProcesses
+    carry_out = processes.carry_out
 
-    async def noted(
-        self: RenderingProcesses,
-        task: str,
-        arguments: Mapping[str, str],
-        content: Content,
-        *,
-        requester: str,
-    ) -> bytes | None:
+    async def noted(self: object, task: str, *arguments: object, requester: str) -> bytes | None:
         read.append(task)
-        return await carry_out(self, task, arguments, content, requester=requester)
+        made: bytes | None = await carry_out(self, task, *arguments, requester=requester)
+        return made
 
-    monkeypatch.setattr(RenderingProcesses, "carry_out", noted)
+    monkeypatch.setattr(processes, "carry_out", noted)
     await put(server.alice, "/alice/private/a.jpg", "no picture", "image/jpeg")
     until_s = time.monotonic() + DEADLINE_S
     while not await store.fetch("SELECT path FROM previews_taken"):

@@ -17,7 +17,6 @@ from typing import Any, Final
 import pytest
 
 from podstead.config import Settings
-from podstead.features.passkeys.service import Passkeys
 from podstead.features.two_factor.codes import TWO_FACTORS
 from podstead.features.two_factor.service import TwoFactors
 from podstead.idp.records import SESSIONS
@@ -705,14 +704,16 @@ async def test_the_passkey_stays_if_the_app_is_removed_meanwhile(
 ) -> None:
     browser = await with_app_and_passkey(demanding, clock)
     app, passkey = await removals(browser)
-    original = Passkeys._noting
+    passkeys = pytest.importorskip("podstead.features.passkeys.service").Passkeys
+    original = passkeys._noting
 
     async def meanwhile(*arguments: Any) -> Sequence[Record]:  # noqa: ANN401 - as the original
-        monkeypatch.setattr(Passkeys, "_noting", original)
+        monkeypatch.setattr(passkeys, "_noting", original)
         assert "app has been removed" in (await browser.post(app.action, app.fields)).text
-        return await original(*arguments)
+        records: Sequence[Record] = await original(*arguments)
+        return records
 
-    monkeypatch.setattr(Passkeys, "_noting", meanwhile)
+    monkeypatch.setattr(passkeys, "_noting", meanwhile)
     assert (await browser.post(passkey.action, passkey.fields)).status >= 400
     await give_password(Browser(demanding.application))
 

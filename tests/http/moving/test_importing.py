@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import pytest
 
 from podstead.app.operator.importing import OpenedPods
 from podstead.core.errors import Conflict, QuotaExceeded
-from podstead.features.importers.files import files_of
-from podstead.features.importers.folders import Unreadable
 from podstead.resources.importing import importer as import_writer
 from podstead.resources.renaming import NameMapping
 from tests.support.application import BASE, Server
@@ -183,9 +179,3 @@ async def test_into_an_existing_pod_nothing_is_replaced(pods: OpenedPods, server
     assert [each.path for each in report.not_taken] == ["/alice/public/b/.acl"]
     assert (await server.public.get("/alice/public/a")).text == "old"
     assert (await server.public.get("/alice/public/b/c")).text == "new"
-
-
-async def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(Unreadable, match="photos cannot be read"):
-        async with files_of(tmp_path / "photos"):
-            pass

@@ -17,7 +17,6 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
 
-from podstead.features.previews.processes import RenderingProcesses
 from podstead.web.sign_in import people
 from tests.http.pod_pages.test_sharing import words
 from tests.support.application import BASE, Server, Start, password_of
@@ -568,7 +567,8 @@ async def test_web_ids_of_one_provider_share_what_their_network_may_do(
         requesters.append(requester)
         return b""
 
-    monkeypatch.setattr(RenderingProcesses, "carry_out", render)
+    processes = "podstead.features.previews.processes.RenderingProcesses"
+    monkeypatch.setattr(f"{processes}.carry_out", render)
     await server.alice.put("/alice/public/x.md", "x", "text/markdown")
     await elsewhere.sign_in(browser)
     other = Browser(server.application, peer="2001:db8::1")

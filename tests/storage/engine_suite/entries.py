@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from podstead.features.git.entries import RepositoryName, put_repository, repository_of
 from podstead.storage.pods import pod_tombstone
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
@@ -162,9 +161,9 @@ class EntrySuite:
             PutEntry(MAIL, b"2", "bob"),
             *(PutEntry(entry, b"3", f"/{name}/") for name, entry in stated.items()),
         ]
-        names = [RepositoryName("1"), RepositoryName("2")]
-        places = [path("/alice/c/"), path("/alicea/")]
-        entries += [put_repository(place, name) for place, name in zip(places, names, strict=True)]
+        of_containers = {place: EntryId(f"kept{place}") for place in ("/alice/c/", "/alicea/")}
+        owners = {"/alice/c/": "/alice/", "/alicea/": "/alicea/"}
+        entries += [PutEntry(of_containers[place], b"4", owners[place]) for place in owners]
         await commit(store, write(records=[*pods, *tokens, *entries]))
         removal = PodRemoval("Alice", new_version(), NOW_MS, "https://a.example/", "alice")
         assert await store.remove_pod(removal)
@@ -177,10 +176,8 @@ class EntrySuite:
         assert await _read(other, MAIL) is not None
         assert await _read(other, stated["alice"]) is None
         assert await _read(other, stated["alicea"]) is not None
-        assert [await _read(other, repository_of(place)) is None for place in places] == [
-            True,
-            False,
-        ]
+        assert await _read(other, of_containers["/alice/c/"]) is None
+        assert await _read(other, of_containers["/alicea/"]) is not None
         assert await other.used_bytes("alice") == 0
         assert not await store.remove_pod(removal)
 

@@ -87,7 +87,9 @@ def _rsa_key(parsed: x509.Certificate) -> tuple[RsaKey | None, bytes]:
     if not isinstance(key, rsa.RSAPublicKey):
         return None, b""
     numbers = key.public_numbers()
-    encoded = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    encoded = key.public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
     return RsaKey(numbers.n, numbers.e), sha256(encoded).digest()
 
 

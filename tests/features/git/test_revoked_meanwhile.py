@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 
 from podstead.features.git.service import GitService
+from tests.support import http_fixtures
 from tests.support.application import Server, Start
 from tests.support.git import NOTHING, Git, push_of
 
 pytestmark = pytest.mark.needs("git")
+
+start = http_fixtures.start
+"""In this process, unlike those of the other tests."""
 
 CONTAINER = "/alice/private/notes/"
 RECEIVE = {"Content-Type": "application/x-git-receive-pack-request"}
