@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from podstead.features.web_push.encryption import encrypted, new_sender
 from tests.clients.client_home import StartClient
 from tests.support.client_process import ClientFailed, ClientProcess
 from tests.support.push_subscription import Subscription, encode, public_bytes
@@ -22,11 +21,12 @@ def client(start_client: StartClient) -> ClientProcess:
 
 
 def message(text: str, subscription: Subscription) -> str:
-    made = encrypted(
+    encryption = pytest.importorskip("podstead.features.web_push.encryption")
+    made = encryption.encrypted(
         text.encode(),
         key=public_bytes(subscription.key),
         secret=subscription.auth,
-        sender=new_sender(),
+        sender=encryption.new_sender(),
         salt=os.urandom(16),
     )
     return encode(made)

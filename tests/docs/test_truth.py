@@ -85,6 +85,16 @@ def test_every_variable_exists() -> None:
         assert found <= variables, name_of(document)
 
 
+def test_every_file_of_code_that_is_named_with_its_folder_exists() -> None:
+    sources = [REPOSITORY, REPOSITORY / "src", REPOSITORY / "src/podstead"]
+    for document in DOCUMENTS:
+        for name in re.findall(r"`((?:[\w.-]+/)+[\w-]+\.py)", document.read_text(encoding="utf-8")):
+            is_left_out = not LEFT_OUT.isdisjoint(name.split("/"))
+            assert is_left_out or any((source / name).is_file() for source in sources), (
+                f"{name_of(document)} names {name}"
+            )
+
+
 def test_no_document_names_a_package_registry_or_a_path_of_a_workplace() -> None:
     for document in DOCUMENTS:
         text = document.read_text(encoding="utf-8")

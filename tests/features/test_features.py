@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 
 import podstead
-from podstead.features import SHIPPED, features
+from podstead.core.errors import StartRefused
+from podstead.features import SHIPPED, features, only
 from tests.support.client import create_pod
 from tests.support.server import ServerProcess, run_command, running_server
 
 SOURCES = Path(podstead.__file__).parent
+PRESENT = [name for name in SHIPPED if (SOURCES / "features" / name / "__init__.py").is_file()]
+"""Those whose folders have not been deleted."""
 EXAMPLE = Path(__file__).parents[2] / "docs/build/example-feature"
 SETTINGS = {
     "acme": ("acme-port", "8080"),
@@ -36,6 +39,7 @@ SETTINGS = {
 }
 """A setting of each feature that has some, with a value."""
 ADDRESSES = {
+    "access_limits": ["/.pages/apps/limits"],
     "git": ["/{pod}/public/notes/info/refs?service=git-upload-pack"],
     "personal_data": ["/.pages/collections"],
     "photos": ["/.pages/photos"],
@@ -60,12 +64,10 @@ OF_THE_PROVIDER = {
 }
 """The same for features of the identity provider, with a page and what only the feature adds to
 it."""
-WITHOUT_THESE = {"access_limits"}
-"""Features that have none of these."""
 COMMANDS = {"importers": "import", "watch": "watch", "webid_tls": "cert"}
 
 
-@pytest.fixture(params=SHIPPED)
+@pytest.fixture(params=PRESENT)
 def left_out(request: pytest.FixtureRequest) -> str:
     """The name of a feature."""
     name: str = request.param
@@ -87,8 +89,8 @@ def environment(left_out: str, tmp_path: Path) -> dict[str, str]:
 
 
 def test_each_feature_that_ships_is_there() -> None:
-    assert len(features()) >= len(SHIPPED)
-    assert {*SETTINGS, *ADDRESSES, *OF_THE_PROVIDER, *COMMANDS, *WITHOUT_THESE} == set(SHIPPED)
+    assert len(features()) >= len(PRESENT)
+    assert {*SETTINGS, *ADDRESSES, *OF_THE_PROVIDER, *COMMANDS} == set(SHIPPED)
 
 
 def test_a_server_without_a_feature_does_not_know_it(
@@ -182,4 +184,11 @@ def test_a_feature_can_be_left_out_by_the_environment() -> None:
         )
         for names in ("", ",".join(SHIPPED))
     ]
-    assert counts == [len(SHIPPED), 0]
+    assert counts == [len(PRESENT), 0]
+
+
+def test_what_only_one_feature_can_offer_is_refused_from_two() -> None:
+    assert only([None, None]) is None
+    assert only([None, EXAMPLE]) is EXAMPLE
+    with pytest.raises(StartRefused, match="pathlib, pathlib"):
+        only([EXAMPLE, None, SOURCES])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from podstead.app.adapters.keys import token_policy
 from podstead.app.live_settings import SettingChanges
 from podstead.app.monitoring.console import ServerHealth, shown_settings
+from podstead.features import only
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.administration.pods import Directory, PodActions
 from podstead.idp.administration.service import InvitationActions, OneTimeLinks
@@ -140,8 +141,7 @@ class ProviderPages:
 
     @cached_property
     def _registration_part(self) -> RegistrationPart | None:
-        found = (each.registration_part for each in self._services.features)
-        return next((each for each in found if each is not None), None)
+        return only(each.registration_part for each in self._services.features)
 
     @cached_property
     def _recoveries(self) -> Sequence[browser_sign_in.PasswordRecovery]:

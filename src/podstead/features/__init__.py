@@ -18,6 +18,8 @@ from importlib import import_module, util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
+from podstead.core.errors import StartRefused
+
 if TYPE_CHECKING:  # for annotations only: whatever imports this module is below most of these
     from podstead.app.monitoring.diagnosis import Diagnosis
     from podstead.app.operator.backup import RunningBackup
@@ -65,6 +67,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.sign_in.registration import RegistrationPart
 
 C = TypeVar("C", bound=Callable[..., object])
+Offered = TypeVar("Offered")
 CommandOption = Callable[[Any], Any]
 """What :func:`click.option` returns."""
 
@@ -495,6 +498,18 @@ def features() -> Sequence[Feature]:
 
             register_schema(feature.schema)
     return tuple(found)
+
+
+def only(offers: Iterable[Offered | None]) -> Offered | None:
+    """What at most one feature can offer. Raises StartRefused if several do."""
+    found = [each for each in offers if each is not None]
+    if len(found) > 1:
+        modules = ", ".join(type(each).__module__ for each in found)
+        raise StartRefused(
+            f"Only one feature can do this, and there are several: {modules}. Leave one of them out"
+            f" by {LEFT_OUT_VARIABLE}"
+        )
+    return found[0] if found else None
 
 
 def client_certificate_setting(settings: Settings) -> str | None:

@@ -25,7 +25,7 @@ from podstead.app.process.preload import preload
 from podstead.app.process.serve import ExitReason, serve
 from podstead.app.process.worker import Factory
 from podstead.config import Settings
-from podstead.features import features
+from podstead.features import features, only
 
 MAX_CORES = 64
 """The largest number of workers that the setting accepts."""
@@ -98,7 +98,7 @@ def run_server(
     configure_logging(settings)
     workers = settings.workers or usable_cores()
     settings = dataclasses.replace(settings, workers=workers)
-    source = next((each for each in features() if each.has_certificate(settings)), None)
+    source = only(each if each.has_certificate(settings) else None for each in features())
     keys = None if source else prepare_keys(settings)
     for feature in features():
         feature.check_machine(settings)
