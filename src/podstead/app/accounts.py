@@ -1,7 +1,5 @@
 """Builds the services for accounts, for the server and for the operator's commands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

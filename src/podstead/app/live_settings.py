@@ -7,8 +7,6 @@ console says so. Each worker of each node looks every two seconds whether anythi
 has what it needs in memory, so requests read nothing for it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence

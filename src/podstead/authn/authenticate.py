@@ -5,8 +5,6 @@ belongs to the public, and invalid credentials are refused even where the public
 is decided in ``wac``.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, TypeVar
@@ -87,7 +85,7 @@ class Authenticator:
     def __init__(
         self,
         *,
-        pod_tokens: PodTokenVerifier,
+        pod_tokens: "PodTokenVerifier",
         resource_tokens: AccessTokenVerifier,
         schemes: Sequence[CredentialScheme] = (),
         refinements: Sequence[IdentityRefinement] = (),

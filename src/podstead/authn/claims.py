@@ -6,8 +6,6 @@ of its access tokens as RFC 9068 requires, so an ID token is also recognized by 
 claims.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

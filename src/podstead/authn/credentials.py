@@ -1,7 +1,5 @@
 """The credentials of a request, and the simple tokens of this server."""
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Container, Sequence

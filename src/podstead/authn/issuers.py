@@ -5,8 +5,6 @@ for some minutes, and for an hour longer if they cannot be fetched again. Provid
 keys, so an unknown key causes the set to be fetched again, at most once a minute.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Final
 

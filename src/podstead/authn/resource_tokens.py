@@ -6,8 +6,6 @@ issuer publishes the same key. Every request is checked for the rest: that the W
 the issuer, that the token has not been revoked, and that the proof is new.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Reads the documents of WebIDs, and checks whom they trust."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence

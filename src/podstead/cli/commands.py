@@ -4,8 +4,6 @@ the data root cannot be used as given; 1 for a finding, a refusal or a failure.
 A command is imported when it is asked for: a server must not keep in memory what the others need.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """``podstead keys``: the keys with which the identity provider signs its tokens."""
 
-from __future__ import annotations
-
 import asyncio
 
 import click

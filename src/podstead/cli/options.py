@@ -1,7 +1,5 @@
 """Makes options of settings: each row of the table that has an option becomes one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Container, Iterable
 from pathlib import Path

@@ -5,8 +5,6 @@ Everything that commands print comes through here, because any of it can contain
 strangers chose.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

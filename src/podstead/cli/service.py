@@ -1,7 +1,5 @@
 """``podstead service``: units with which systemd runs the server."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

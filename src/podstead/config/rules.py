@@ -1,7 +1,5 @@
 """Rules that involve several settings, and defaults that depend on other settings."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -4,8 +4,6 @@ Each source supplies text, which the kinds of the table parse. Every message nam
 operator wrote it: ``--port``, ``PODSTEAD_PORT`` or ``port in podstead.toml``.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import tomllib

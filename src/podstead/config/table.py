@@ -1,7 +1,5 @@
 """The columns of the settings table, and the names that follow from a row."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass

@@ -4,8 +4,6 @@ The same parser handles text from options, environment variables and the file. A
 must also have the TOML type of its kind, so that a number in quotes is an error.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -1,7 +1,5 @@
 """Base64url (RFC 4648, section 5) without padding, as JOSE and WebAuthn have it. Pure."""
 
-from __future__ import annotations
-
 import base64
 
 

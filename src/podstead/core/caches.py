@@ -1,7 +1,5 @@
 """Caches in memory: of values up to a total weight, and of the results of pure functions."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sized
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Ports for time and randomness. Pure code receives both as values."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

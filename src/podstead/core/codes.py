@@ -1,7 +1,5 @@
 """What errors say to people: codes, from which pages make texts in each language."""
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from typing import Final, Self

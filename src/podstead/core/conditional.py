@@ -10,8 +10,6 @@ that of the present state and of no other (RFC 9110 section 8.8.2.2). The last t
 second mark times that several changes may share; see :func:`time_after`.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC
 from email.utils import parsedate_to_datetime

@@ -3,8 +3,6 @@
 Times without a time zone are in UTC.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Final

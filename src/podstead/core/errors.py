@@ -42,8 +42,6 @@ client may not read. The private reason is the ``__cause__``. Only ``web/errors.
 statuses.
 """
 
-from __future__ import annotations
-
 from podstead.core.codes import CoreCodes, ErrorCode
 
 

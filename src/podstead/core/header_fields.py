@@ -1,7 +1,5 @@
 """Parses and composes header fields: Prefer, Link, Range and Slug."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Counts observations in buckets with fixed upper bounds."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ hierarchy of containers and the names of auxiliary resources (``.acl``, ``.meta`
 path only, so everything here is pure and works for resources that do not exist.
 """
 
-from __future__ import annotations
-
 import re
 from enum import Enum
 from typing import NewType

@@ -1,7 +1,5 @@
 """The identity of the agent that makes a request, as authentication established it."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import Enum

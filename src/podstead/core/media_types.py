@@ -1,7 +1,5 @@
 """Media types, which of them are RDF, and content negotiation."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

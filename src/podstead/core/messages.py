@@ -1,7 +1,5 @@
 """Text for messages."""
 
-from __future__ import annotations
-
 
 def counted(number: int, noun: str) -> str:
     """The number with its noun, as in "1 second", "2 seconds" and "0 repositories"."""

@@ -1,7 +1,5 @@
 """A request on a resource, as the web layer passes it to the resource layer."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Final, Protocol
 

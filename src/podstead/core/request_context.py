@@ -1,7 +1,5 @@
 """What code that runs for a request can find out about it: who sent it, and its ID."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextvars import ContextVar
 

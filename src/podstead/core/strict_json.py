@@ -4,8 +4,6 @@ Parsers disagree about repeated members, and depth is expensive, so both are ref
 encodings other than UTF-8 and strings that cannot be encoded as UTF-8.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any, NoReturn

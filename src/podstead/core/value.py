@@ -1,7 +1,5 @@
 """The base class of the small immutable values that are created on every request."""
 
-from __future__ import annotations
-
 from typing import dataclass_transform
 
 import msgspec

@@ -5,8 +5,6 @@ turns them into terms. ``COMMON_PREFIXES`` are the customary prefixes of the sam
 documents that declare none of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final

@@ -1,7 +1,5 @@
 """Composes the writes that create accounts, rename them, and take them over from another server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol

@@ -4,8 +4,6 @@ One write creates an account, its pod and the names by which people sign in to i
 all; one write deletes them. Every change requires that the account is still as it was read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

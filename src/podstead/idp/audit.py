@@ -1,7 +1,5 @@
 """The events that are recorded for the operator (A-184), and the requests that cause them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol

@@ -4,8 +4,6 @@ Each step reads the interaction, decides with the functions of ``grants``, and c
 interaction belongs to the browser that began it, and a finished one cannot be used again.
 """
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ A challenge is valid for minutes. The server chooses it, because clients that ch
 take each other's. The first attempt uses it up, whatever the result.
 """
 
-from __future__ import annotations
-
 import hmac
 from dataclasses import KW_ONLY, dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Clients as they describe themselves: metadata, redirect URIs, scopes and authentication."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hmac

@@ -5,8 +5,6 @@ A Client ID Document, in JSON or RDF, is fetched through ``outbound`` and cached
 present, that does not mean that the client does not exist, so the request is refused temporarily.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ encode them wrongly in a Basic header (A-62). When they are deleted, the tokens 
 become invalid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final

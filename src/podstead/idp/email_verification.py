@@ -4,8 +4,6 @@ Links for a new password and security notices are sent to confirmed addresses on
 mistyped address belongs to a stranger.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

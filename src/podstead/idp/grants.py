@@ -1,7 +1,5 @@
 """Interactions, consents and grants: what a person has agreed to, and with which client."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ There is one key for each of two algorithms: RS256 for access tokens, ES256 for 
 most clients. Pure: keys and times are passed in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -36,7 +34,7 @@ class ProviderKey:
 class ProviderKeys(Protocol):
     """Where the provider's keys come from."""
 
-    async def current(self, *, look_again: bool = False) -> ProviderKeySet:
+    async def current(self, *, look_again: bool = False) -> "ProviderKeySet":
         """All keys as of now; ``look_again`` to include those that another worker has just created.
         Raises StorageError."""
 

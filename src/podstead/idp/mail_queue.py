@@ -5,8 +5,6 @@ is sent, and only hashes of the secrets are stored. A message is queued in the w
 reason for it, and survives a restart.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ produce different code points on different devices. Hashing takes time and memor
 :class:`PasswordHasher` is a port that runs it elsewhere.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from enum import Enum

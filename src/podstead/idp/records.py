@@ -5,8 +5,6 @@ and is deleted with the account (A-97). A field may be added with a default, but
 must never change: records of earlier versions are read unchanged.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

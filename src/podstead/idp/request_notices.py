@@ -1,7 +1,5 @@
 """Notifies the owner of a pod by mail that somebody asks for access, if the owner wants that."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 

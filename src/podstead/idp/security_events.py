@@ -4,8 +4,6 @@ An event is an entry of its own, written together with the change that it descri
 are kept.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import Final

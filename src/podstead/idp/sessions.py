@@ -7,8 +7,6 @@ planted a cookie in a browser shares the session. A session is valid while its a
 and only if it began after the last time that all sessions of the account were ended.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -4,8 +4,6 @@ The response does not reveal whether there is such an account: an unknown accoun
 and an account without a password take the same steps and get the same response.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Awaitable, Callable, Iterator, Sequence

@@ -5,8 +5,6 @@ grant names the entry that it began with, and is created only while that entry e
 entry is removed, every session and grant that began with it ends. Every account keeps one (A-124).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol

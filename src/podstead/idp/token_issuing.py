@@ -1,7 +1,5 @@
 """Issues tokens, and describes the provider to clients and in profiles."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

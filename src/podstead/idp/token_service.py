@@ -4,8 +4,6 @@ A code or a refresh token is used up in the write that its tokens depend on. If 
 at the same time, the second finds it used, and everything that resulted from it becomes invalid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

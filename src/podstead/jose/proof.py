@@ -4,8 +4,6 @@ Pure: the request and the time are parameters. The caller must ensure that a pro
 once, with :attr:`DpopProof.use_key` and :attr:`DpopProof.usable_until_s`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

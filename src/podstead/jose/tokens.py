@@ -1,7 +1,5 @@
 """Keys and compact signed tokens (RFC 7515, RFC 7517, RFC 7518)."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

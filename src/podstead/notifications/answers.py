@@ -10,8 +10,6 @@ and those at which nothing has changed are left out. Messages have the time and 
 the moment at which they are made.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Hashable, Iterable

@@ -11,8 +11,6 @@ types and features are full IRIs, which mean the same to clients that expand the
 those that do not (N-3). The graph has the same content (N-2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -64,7 +62,7 @@ class ChannelRequest:
     state: str | None = None
     send_to: str | None = None
 
-    def within(self, *, now_ms: int, max_lifetime_ms: int = MAX_LIFETIME_MS) -> ChannelRequest:
+    def within(self, *, now_ms: int, max_lifetime_ms: int = MAX_LIFETIME_MS) -> "ChannelRequest":
         """The request with an end that is within the limit (N-10). Raises Unprocessable for one
         that ends before it begins."""
         latest_ms = now_ms + max_lifetime_ms

@@ -6,8 +6,6 @@ channel are the same for all types. Durations are parsed in either case, since t
 types use lower-case ones (N-8), and represented in milliseconds.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import Enum

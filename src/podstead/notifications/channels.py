@@ -5,8 +5,6 @@ notifications, read the description and unsubscribe. The key is stored as its ha
 of the database gives no access to a channel.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ back to that change, the receiver gets everything since then in order. If not, i
 gap and has to fetch the resource.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable

@@ -5,8 +5,6 @@ the topics that are watched, each of which has its own deliveries (see ``deliver
 runs only while at least one topic is watched, so a worker without subscribers does no work.
 """
 
-from __future__ import annotations
-
 from podstead.core.errors import Overloaded
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications import deliveries as notifications_deliveries

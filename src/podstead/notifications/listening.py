@@ -5,8 +5,6 @@ at the rate and within the times of its channel (N-12 to N-14). After a while wi
 gets a :class:`Quiet`, so that the connection can be kept alive.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass, replace

@@ -12,8 +12,6 @@ Every receiver of a topic gets the same message, from any worker and over any ch
 derived from the change and the topic. Each message is therefore serialized once in each media type.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ those deleted later together with their resource, as when a container is deleted
 members. Deleting rules alone revokes a right, so those stay deleted (N-30).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum

@@ -3,8 +3,6 @@
 Nothing is parsed here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Final
 

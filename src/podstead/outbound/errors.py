@@ -20,8 +20,6 @@ document.
 private reason is the ``__cause__``, and ``Refused.refusal`` is the code for the log (A-183, A-184).
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import ClassVar
 

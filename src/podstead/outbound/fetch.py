@@ -8,8 +8,6 @@ Failures are remembered for a short time, so that a broken server causes one att
 every request (A-191). Documents are not cached here; see ``documents``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import re

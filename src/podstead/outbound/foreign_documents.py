@@ -1,7 +1,5 @@
 """Documents of other servers: the port through which other packages get them, and the policies."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from math import ceil

@@ -8,8 +8,6 @@
 4. The socket itself is opened only for a permitted address, whatever the result of steps 1 to 3.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

@@ -4,8 +4,6 @@ Only for the operator's command, which chooses the URLs itself, so the rules for
 name do not apply, and the call may block.
 """
 
-from __future__ import annotations
-
 import http.client
 import ssl
 import time

@@ -1,7 +1,5 @@
 """Sends requests that fetch no document to other servers, through the same guard as every fetch."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

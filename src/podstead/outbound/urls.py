@@ -1,7 +1,5 @@
 """Decides whether this server may fetch from a URL and connect to an address."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from enum import Enum

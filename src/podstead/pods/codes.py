@@ -1,7 +1,5 @@
 """Error codes for the names of pods."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from podstead.core.codes import ErrorCode

@@ -1,7 +1,5 @@
 """Checks the names of pods (A-90, A-91)."""
 
-from __future__ import annotations
-
 import re
 
 from podstead.core.errors import BadRequest, Conflict

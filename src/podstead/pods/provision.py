@@ -1,7 +1,5 @@
 """Creates pods: record, resources, ACLs and token in one write (A-94)."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ makes the root container the profile document (A-98). Everyone may read its stat
 WebID, and nobody but the owner knows its members.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from podstead.core import vocab

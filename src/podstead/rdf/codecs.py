@@ -5,8 +5,6 @@ refused before (``limits``, ``jsonld_reader``), and their exceptions are convert
 Turtle and JSON-LD are serialized by our own writers, whose output is more readable.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -85,14 +83,14 @@ class Document(msgspec.Struct, frozen=True):
         """The default graph, which is all that formats without named graphs can express."""
         return self.dataset.default
 
-    def with_prefixes(self, prefixes: Mapping[str, str]) -> Document:
+    def with_prefixes(self, prefixes: Mapping[str, str]) -> "Document":
         """The same document with further prefixes; its own take precedence."""
         if prefixes.keys() <= self.prefixes.keys():
             return self
         merged = {**prefixes, **self.prefixes}
         return Document(self.dataset, merged, self.base_iri, self.original)
 
-    def with_graph(self, graph: Graph) -> Document:
+    def with_graph(self, graph: Graph) -> "Document":
         """The same document with another default graph."""
         dataset = self.dataset.with_default(graph)
         return Document(dataset, self.prefixes, self.base_iri, self.original)

@@ -23,8 +23,6 @@ converts or patches stored bytes turns ``UnknownContext`` into 406 or 409 (R-11)
 400.
 """
 
-from __future__ import annotations
-
 from podstead.core import errors
 from podstead.rdf.codes import RdfCodes
 

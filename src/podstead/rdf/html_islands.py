@@ -4,8 +4,6 @@ WebID documents can be HTML pages with RDF in script elements of the type ``appl
 which browsers do not execute. Nothing else in a page is read.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Final

@@ -1,7 +1,5 @@
 """What profiles state: who can act as their owner, and what people read about them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -196,7 +194,7 @@ class ProfileDetails:
     note: str = ""
     links: tuple[str, ...] = ()
 
-    def or_else(self, other: ProfileDetails) -> ProfileDetails:
+    def or_else(self, other: "ProfileDetails") -> "ProfileDetails":
         """These details, completed with those of another document."""
         return ProfileDetails(
             self.name or other.name,

@@ -1,7 +1,5 @@
 """JSON, the contexts of JSON-LD, and what a document needs of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

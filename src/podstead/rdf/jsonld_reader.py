@@ -9,8 +9,6 @@ All of this concerns contexts only. A document without any, or whose only contex
 preparation, is passed on as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -133,7 +131,7 @@ def check_context_work(
 
 
 def _scoped_work(
-    node: dict[str, jsonld_contexts.Json], terms: int, scoped: Mapping[str, _Cost]
+    node: dict[str, jsonld_contexts.Json], terms: int, scoped: Mapping[str, "_Cost"]
 ) -> tuple[int, int]:
     """The work of the scoped contexts that take effect in a node, and how many terms are active in
     its values at most."""

@@ -9,8 +9,6 @@ and compared; if it is not equivalent, it is not returned, and the caller serial
 with prefixes only (``jsonld_writer``).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -204,11 +202,11 @@ class _Place:
     propagated: TermTable
     depth: int
 
-    def under(self, term: TermDefinition) -> _Place:
+    def under(self, term: TermDefinition) -> "_Place":
         """The place of a property's values; the scoped context of a property does propagate."""
         return _Place(self.table.under(term), self.propagated.under(term), self.depth)
 
-    def deeper(self) -> _Place:
+    def deeper(self) -> "_Place":
         return _Place(self.table, self.propagated, self.depth + 1)
 
 

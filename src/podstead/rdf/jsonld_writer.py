@@ -7,8 +7,6 @@ the same literal. Named graphs are preserved (R-9). The output is deterministic.
 Every ``@id`` is an absolute IRI, because many clients process JSON-LD as plain JSON.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -5,8 +5,6 @@ variables, braces and keywords from the same characters within strings, IRIs, na
 Every character belongs to one token or is between two, and lexing takes linear time.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

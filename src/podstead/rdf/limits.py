@@ -6,8 +6,6 @@ in RDF/XML) or takes quadratic time (deep XML, large JSON-LD contexts that are a
 Therefore everything except the number of triples is checked before the library parses the bytes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from xml.parsers import expat
 

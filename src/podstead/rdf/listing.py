@@ -1,7 +1,5 @@
 """The representation of a container: what the server states about it, and its listing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

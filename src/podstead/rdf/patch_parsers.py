@@ -10,8 +10,6 @@ except for variables, TriG and SPARQL have the same syntax between braces. Line 
 preserved, so that the parser's errors refer to the right line. Nothing is ever fetched.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -126,7 +124,7 @@ _Parts = tuple[_Block | None, _Block | None, _Block | None]
 
 
 def _blocks(
-    document: Document, request: _Request, placeholders: patching.VariablePlaceholders
+    document: Document, request: "_Request", placeholders: patching.VariablePlaceholders
 ) -> dict[Iri, patching.Patterns]:
     """The patterns of each block, by the name of its graph."""
     graphs = document.dataset.named

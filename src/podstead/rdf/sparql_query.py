@@ -5,8 +5,6 @@ them. Blank nodes of two documents are never the same. Nothing is ever fetched: 
 ``SERVICE`` are refused before they are evaluated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from types import MappingProxyType

@@ -5,8 +5,6 @@ the interpreter for all other threads. The process that carries it out is limite
 memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -80,7 +78,7 @@ class Evaluation(msgspec.Struct, frozen=True):
         other_graphs: tuple[Graph, ...] = (),
         container_url: str | None = None,
         managed: Graph,
-    ) -> Evaluation:
+    ) -> "Evaluation":
         """The task for these graphs."""
         return cls(
             msgspec.structs.replace(patch, prefixes={}),  # not needed, and cannot be pickled
@@ -111,7 +109,7 @@ class Failure(msgspec.Struct, frozen=True):
     fields: dict[str, Any]
 
     @classmethod
-    def of(cls, error: PodsteadError) -> Failure:
+    def of(cls, error: PodsteadError) -> "Failure":
         """The error as data."""
         fields = dict(vars(error))
         code = fields.pop("code")

@@ -9,8 +9,6 @@ The terms are taken from the graph as text in N-Triples, whose literals are thos
 The objects of ``acl:agent`` are always full IRIs, because clients search ACLs for a WebID (R-14).
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ The log has no order by path. A request reads it backwards in steps, between whi
 run, and examines a bounded number of rows: the caller continues from where it stopped.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -65,7 +63,7 @@ class ChangeFilter:
     leaves_out: Callable[[identifiers.ResourcePath], bool] | None = None
     """Whether what happened at a path is not wanted."""
 
-    def admits(self, change: PastChange) -> bool:
+    def admits(self, change: "PastChange") -> bool:
         """Whether a change is wanted."""
         if self.kind is not None and change.kind is not self.kind:
             return False

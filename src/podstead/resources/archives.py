@@ -12,8 +12,6 @@ character that some system does not allow, and different from its siblings even 
 Documents whose name says nothing about their media type get an extension.
 """
 
-from __future__ import annotations
-
 import asyncio
 import mimetypes
 import re

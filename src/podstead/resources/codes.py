@@ -1,7 +1,5 @@
 """Error codes of operations on resources."""
 
-from __future__ import annotations
-
 from podstead.core.codes import ErrorCode
 
 

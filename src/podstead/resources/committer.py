@@ -21,8 +21,6 @@ because another process was faster, or where another process has the lock: one w
 would be enough for all that were planned there to fail.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -94,7 +92,7 @@ class WriteLock:
 
     __slots__ = ("_chain", "_committed", "_locks", "_path", "_queue", "was_contended")
 
-    def __init__(self, locks: WriteLocks, path: ResourcePath) -> None:
+    def __init__(self, locks: "WriteLocks", path: ResourcePath) -> None:
         self._locks = locks
         self._path = path
         self._chain: _Chain | None = None

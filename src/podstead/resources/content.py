@@ -9,8 +9,6 @@ JSON-LD context is stored as sent (R-11). A change of statements of identity nee
 right to write, whatever the media type (:mod:`podstead.resources.identity_changes`).
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The objects that all operations on resources work with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol

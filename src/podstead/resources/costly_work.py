@@ -5,8 +5,6 @@ queued by requester and by pod, and a few run at a time within a budget of proce
 agent has one costly operation at a time, such as one on a tree.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager

@@ -6,8 +6,6 @@ that were patched are cached, the newest version of each; since a version identi
 cached document is never out of date.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace

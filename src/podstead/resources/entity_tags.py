@@ -5,8 +5,6 @@ container consists of its own version and that of its members (P-25): the tag ch
 description and with everything that the listing shows.
 """
 
-from __future__ import annotations
-
 from podstead.core.media_types import TURTLE, essence
 from podstead.storage.records import Metadata
 

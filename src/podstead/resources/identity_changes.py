@@ -23,8 +23,6 @@ nothing for an owner with their own token. For applications, the statements afte
 by version, so that the next write need not read the document again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Final
 

@@ -7,8 +7,6 @@ finds only documents that the agent may read.
 Documents in the tree itself are left out: their relative links move with it.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The outcome of an operation, which ``web/response.py`` turns into a status and headers."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import AsyncIterator, Sequence
 from enum import StrEnum

@@ -5,8 +5,6 @@ operation, and otherwise returns the write with its preconditions. If the commit
 precondition no longer holds, the service reads and plans again; planners therefore keep no state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -36,7 +34,7 @@ class DerivedRecords(Value):
     records: tuple[storage_records.Record, ...] = ()
     preconditions: tuple[storage_records.Precondition, ...] = ()
 
-    def with_more(self, more: DerivedRecords) -> DerivedRecords:
+    def with_more(self, more: "DerivedRecords") -> "DerivedRecords":
         """These and others together."""
         return DerivedRecords(self.records + more.records, self.preconditions + more.preconditions)
 

@@ -9,8 +9,6 @@ nobody sees a partial state, and no concurrent write is lost.
 For the operator: no authorization takes place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

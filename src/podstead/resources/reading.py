@@ -13,8 +13,6 @@ deleted during the read may or may not be listed. The entity tag is that of the 
 beginning; after any change it no longer matches, so no later request is answered by it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence

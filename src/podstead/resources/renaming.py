@@ -16,8 +16,6 @@ resources.
 The bytes of a document are kept if they already mean the same at the new URL.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, TypeVar
@@ -103,7 +101,7 @@ async def renamed_document(
     return Renamed(await _written(documents, wanted, prefixes, content_type, path=path), wanted)
 
 
-def _renamed(dataset: Dataset, new: _NewIri) -> Dataset:
+def _renamed(dataset: Dataset, new: "_NewIri") -> Dataset:
     """The dataset with each IRI under its new name."""
 
     def new_object(term: Object) -> Object:

@@ -6,8 +6,6 @@ write is not received at all, and again on the state that it is committed agains
 the preconditions of the second decision; if one does not hold, the service reads and decides again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from msgspec.structs import replace

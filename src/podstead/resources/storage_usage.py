@@ -5,8 +5,6 @@ Counting reads every resource of the pod, up to a bound, in steps between which 
 The result of a large pod is cached for a minute even while it changes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 from collections import defaultdict

@@ -5,8 +5,6 @@ Pure: values in, values out. The snapshot contains the paths of
 the slash variants of all of these.
 """
 
-from __future__ import annotations
-
 from podstead.core import identifiers
 from podstead.core.errors import Conflict, StorageError, TargetTooLong
 from podstead.resources.codes import ResourceCodes

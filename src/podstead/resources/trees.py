@@ -1,7 +1,5 @@
 """The walk through a tree, and the state of one that is copied or moved, and of its destination."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 

@@ -10,8 +10,6 @@ acknowledged only together with the resource. If the PUT is refused at the end, 
 the client finds one byte missing, and by sending it tries the PUT again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import re

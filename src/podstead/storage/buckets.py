@@ -6,8 +6,6 @@ idle one becomes full without an update. Times are integers in microseconds, so 
 one per minute are exact.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 _US_PER_MS = 1_000

@@ -4,8 +4,6 @@ The commit of a write decides. These checks are made earlier, so that no client 
 or fills the disk with bodies that cannot be committed.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

@@ -5,8 +5,6 @@ after another, and stores the result (see ``state.py``). A refused write leaves 
 so each write succeeds or fails on its own. Pure: values in, values out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ request has read by its end are the dependencies of its response. The same reque
 the same response while reading them ahead again finds them as they were.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 

@@ -6,8 +6,6 @@ the reserve when a write fails because the disk is full; it is restored once the
 again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

@@ -9,8 +9,6 @@ Its result is cached, even if that says that the document is malformed. An excep
 it is for trouble that may pass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
 from functools import partial
@@ -73,7 +71,7 @@ class DocumentReader(Generic[T]):
         self._max_bytes = max_bytes
         self._cache: BoundedCache[tuple[str, Version], T] = BoundedCache(max_weight)
 
-    def over(self, source: DocumentSource) -> DocumentReader[T]:
+    def over(self, source: DocumentSource) -> "DocumentReader[T]":
         """The same reader on another source of the same versions, with the same cache."""
         other = copy(self)
         other._source = source  # noqa: SLF001 - of this class

@@ -1,8 +1,6 @@
 """Files that are synced to disk before they are used, those for secrets, and why a file is
 unusable."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import fcntl

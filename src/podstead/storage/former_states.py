@@ -10,8 +10,6 @@ The rows are not part of what a storage is charged for. Whoever asks for them re
 (:class:`~podstead.storage.records.DropFormer`); those of a deleted pod go with it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple

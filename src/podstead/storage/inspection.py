@@ -4,8 +4,6 @@ Unlike the operations of a store, these block. They are for commands, which have
 keep free, and they may read for minutes without any effect on a running server.
 """
 
-from __future__ import annotations
-
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence

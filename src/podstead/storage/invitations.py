@@ -5,8 +5,6 @@ condition that the invitation is as it was read: whoever registers at the same t
 So no race gives more uses than there are, and a registration that fails uses up nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """A limited number of turns at once for each key, so that nobody waits for somebody else's."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -3,8 +3,6 @@
 A key has a name, which may begin with a folder, as ``provider/1.json`` does.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The layout of the data root."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Records of blobs, charges, and the deletion of old rows in batches, so that no writer waits
 long."""
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections import Counter

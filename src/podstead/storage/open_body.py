@@ -1,7 +1,5 @@
 """The bytes of one version of a resource, open for reading."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Protocol, runtime_checkable
 

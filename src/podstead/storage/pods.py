@@ -5,8 +5,6 @@ and on other servers. A new owner of the name would get all the access of the pr
 tombstone of a pod that was renamed says which name it has now.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final
 

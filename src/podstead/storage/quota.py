@@ -5,8 +5,6 @@ log), and a long path takes pages of its own in each. Migration 0006 contains th
 for existing resources; migrations never change, so a change here needs a new migration.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from podstead.core.identifiers import ResourcePath

@@ -6,8 +6,6 @@ values: a record that a secret gives access to, such as a session ID or a refres
 under the secret's SHA-256 (A-185). By a :class:`Lease`, one worker of all does what only one may.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ the records of registries, and the rows of the change log. An engine checks the 
 applies the whole write atomically, or changes nothing. For the operations see ``protocol.py``.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import Final, NewType
 

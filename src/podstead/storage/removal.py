@@ -7,8 +7,6 @@ removed; if the process ends, the next sweep continues, on any node. The root co
 last, so that no pod of that name can be created before the removal is complete.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Final

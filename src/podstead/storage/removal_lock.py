@@ -6,8 +6,6 @@ shared lock on a file in the data root, which ends with its process, and sweeps 
 while they have the lock to themselves.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """Preparing the data root, and locking it for one server."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
@@ -103,7 +101,7 @@ def root_mark(root: Path) -> str:
     return hashlib.sha256(f"{status.st_ino}:{status.st_mtime_ns}".encode()).hexdigest()
 
 
-def lock_root(root: Path, *, shared: bool = False) -> RootLock:
+def lock_root(root: Path, *, shared: bool = False) -> "RootLock":
     """Lock a prepared root for one server, until the lock is released or the process ends.
 
     Servers whose records are elsewhere share it. Only servers lock it: other commands may write

@@ -7,8 +7,6 @@ and checks treat its tables as those of the server; a write can carry rows for t
 :meth:`~podstead.storage.protocol.FeatureRows.fetch` reads them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ writes on it one after another (see ``decision.py``), and stores the changed row
 exclusive write transaction.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ the statement returns. ``%s`` stands for a value, and rows may be locked. Each e
 transaction of its writer, and waits for the database in its own way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, TypeVar
 

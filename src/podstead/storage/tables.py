@@ -5,8 +5,6 @@ A copy leaves out the tables in ``LEFT_OUT``: each engine keeps them for itself,
 nothing to another server. A test compares this list with the migrations of both engines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

@@ -5,8 +5,6 @@ The transaction that stores the resource replaces it by the record of a finished
 client whose connection breaks at that moment can learn that it is done.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from podstead.core.conditional import Conditions

@@ -5,8 +5,6 @@ turns, so that whoever floods one delays the others by no more than one write of
 theirs.
 """
 
-from __future__ import annotations
-
 from typing import Generic, TypeVar
 
 from podstead.core.errors import Overloaded

@@ -12,8 +12,6 @@ without its members. Other servers and programs ignore it, so it never opens the
 The conditions of an authorization are evaluated with each request (W-9).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -108,9 +106,9 @@ class Authorization(Value):
     authenticated: bool = False
     origins: frozenset[str] = frozenset()
     description: bool = False
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple["Condition", ...] = ()
 
-    def holds(self, circumstances: Circumstances) -> bool:
+    def holds(self, circumstances: "Circumstances") -> bool:
         """Whether all conditions hold."""
         return all(condition.holds(circumstances) for condition in self.conditions)
 

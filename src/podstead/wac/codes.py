@@ -1,7 +1,5 @@
 """Error codes of Web Access Control."""
 
-from __future__ import annotations
-
 from podstead.core.codes import ErrorCode
 
 

@@ -11,8 +11,6 @@ The result contains its preconditions, which a write has checked again in its tr
 ACLs are cached by path and version, and the version changes with every write (W-5).
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -151,7 +149,7 @@ class EffectiveAcls:
             source, self._interpret, kind="access rules", weigh=cache_weight, max_weight=cache_bytes
         )
 
-    def over(self, source: DocumentSource) -> EffectiveAcls:
+    def over(self, source: DocumentSource) -> "EffectiveAcls":
         """The same finder on another source, such as an earlier snapshot, sharing the cache."""
         other = copy(self)
         other.source = source

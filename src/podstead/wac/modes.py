@@ -29,8 +29,6 @@ requirements depend on, the existence of the target and of the containers above 
 precondition of the write, so that they are still right when it is committed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache

@@ -5,8 +5,6 @@ server's own pages, which may be a secret. Everything that clients choose is esc
 request can forge a line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime

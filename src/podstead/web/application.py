@@ -5,8 +5,6 @@ every response has. Any error that is raised below becomes a response here. Erro
 logged, once, and the response does not contain their text.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The types of ASGI, and the header fields of its scopes."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 

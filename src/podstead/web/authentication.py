@@ -1,7 +1,5 @@
 """Authenticates requests, with a limit on invalid credentials for each address (A-181)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The base URL is set in the configuration, so a Host header is either right or wr
 headers are read only if the peer is a trusted proxy.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """What browsers say about their requests, and responses to them."""
 
-from __future__ import annotations
-
 import hmac
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Error codes of the web layer."""
 
-from __future__ import annotations
-
 from podstead.core.codes import ErrorCode
 
 

@@ -11,8 +11,6 @@ person caused it (Fetch Metadata, ``Sec-Fetch-Site``). No other site can make a 
 Authorization header.
 """
 
-from __future__ import annotations
-
 import asyncio
 import zlib
 from collections.abc import AsyncIterator

@@ -7,8 +7,6 @@ rules of its own: applications may call its protocol endpoints without credentia
 other origins may not read its pages (A-46).
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from functools import lru_cache
 

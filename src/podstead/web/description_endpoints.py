@@ -1,7 +1,5 @@
 """Generates the descriptions of the server and its storages, and sends its icon."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ Bodies are JSON ``{"error", "message"}`` (A-9), or a plain page if the Accept he
 of the person, tell errors apart by ``code``. The cause is never sent, only logged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

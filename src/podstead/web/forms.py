@@ -1,7 +1,5 @@
 """Reads forms and JSON objects from the bodies of requests."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The key of a limit is the address that the request comes from, for IPv6 its /64 
 limit of 0 means no limit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_network
 from typing import Final

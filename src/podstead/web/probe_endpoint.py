@@ -5,8 +5,6 @@ address. The response shows that this address leads here, and what the proxies o
 Without such a key there is nothing here.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import msgspec

@@ -1,8 +1,6 @@
 """Who may create a pod, and an account with it (A-96, A-181), and the endpoint that does it
 (A-30, A-90)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial

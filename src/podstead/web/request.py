@@ -1,7 +1,5 @@
 """Makes a validated request of an ASGI scope, the first step of every request."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import msgspec

@@ -6,8 +6,6 @@ response cache are counted at the least cost that is possible, an addition, and 
 take some ten microseconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

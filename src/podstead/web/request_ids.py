@@ -1,7 +1,5 @@
 """The IDs of requests: those that a trusted proxy has given them, or our own."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from typing import Final

@@ -1,7 +1,5 @@
 """Handles every path that no service owns: operations on resources, all through one gate."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from html import escape
 from typing import Final, Protocol

@@ -3,8 +3,6 @@
 Fields that depend only on the path and kind of the resource are computed once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from email.utils import formatdate
 from functools import lru_cache

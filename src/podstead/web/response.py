@@ -5,8 +5,6 @@ and no length (section 8.6), that a response to HEAD has the fields of a GET wit
 (section 9.3.2), and what a 206 and a 304 state (sections 15.3.7 and 15.4.5).
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable
 from typing import Final
 

@@ -16,8 +16,6 @@ Where a store has no such mark, because other nodes share it, the response itsel
 depends on (``Response.dependencies``), and whoever gets it from here has that confirmed first.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import partial

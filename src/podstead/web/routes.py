@@ -4,8 +4,6 @@ Service routes are matched by exact path; nothing is exempt from authorization b
 Every other path is that of a resource, and resources have one gate (``wac.gate``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The HTTP server keeps accepting pieces after the client has disconnected. So a s
 the disconnect itself and ends, even while it waits for its next piece, and closes what it reads.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """One WebSocket as endpoints see it: accepted or refused, and then messages both ways."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections import Counter

@@ -12,8 +12,6 @@ the server moves them to both logs, now or when it next runs. Each is moved by o
 whose removal succeeds.
 """
 
-from __future__ import annotations
-
 import getpass
 import logging
 import os

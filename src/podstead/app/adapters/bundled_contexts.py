@@ -3,8 +3,6 @@
 The package contains contexts; ``rdf/contexts/SOURCES.md`` names their origins and licences.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Reads when the certificate in a file ends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from cryptography import x509

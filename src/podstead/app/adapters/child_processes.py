@@ -4,8 +4,6 @@ Each limits itself, as ``rdf_child.py`` does, and is killed by whoever started i
 long.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os
@@ -21,7 +19,7 @@ class ChildProcess:
         self._process = process
 
     @classmethod
-    async def start(cls, module: str, *arguments: str) -> ChildProcess:
+    async def start(cls, module: str, *arguments: str) -> "ChildProcess":
         """Run a module. Raises OSError."""
         starting = asyncio.ensure_future(
             asyncio.create_subprocess_exec(

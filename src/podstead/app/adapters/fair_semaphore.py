@@ -4,8 +4,6 @@ Child processes and threads that hash passwords are such resources. A requester 
 as long as it can, or requests more at once, leaves the other half to everybody else.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -1,8 +1,6 @@
 """What a process does that works on what strangers send: it limits itself, before it loads the
 libraries for that, and carries out its task (``guarded_processes.py``)."""
 
-from __future__ import annotations
-
 import json
 import resource
 import sys

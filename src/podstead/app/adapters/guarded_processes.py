@@ -6,8 +6,6 @@ limits itself to so much memory and processor time (``guarded_child.py``). A tas
 uses too much or takes too long has no result, and nobody else notices.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

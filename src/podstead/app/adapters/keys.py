@@ -6,8 +6,6 @@ expire. Notifications are signed with the keys of the provider; a server without
 keys when it sends the first message.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping, Sequence
 

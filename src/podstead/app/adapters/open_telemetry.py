@@ -1,7 +1,5 @@
 """Makes and sends traces; the only module that knows the library of OpenTelemetry."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final

@@ -9,8 +9,6 @@ Accounts that came from another server have its hashes, made with bcrypt. They a
 are, and count as outdated, so the first sign-in replaces them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

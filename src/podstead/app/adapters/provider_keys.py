@@ -4,8 +4,6 @@ No URL leads to them. Workers read them again every minute, and immediately for 
 not know.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

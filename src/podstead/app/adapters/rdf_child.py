@@ -7,8 +7,6 @@ Each task has a bounded time of the processor, and all of them a bounded amount 
 process is killed at once when it exceeds them. It leaves the processors to whoever needs them more.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle

@@ -6,8 +6,6 @@ requesters of one pod all but one, and each requester a budget of processor time
 threads takes turns and counts in the same way.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import logging

@@ -1,7 +1,5 @@
 """What the settings say about the operator and the terms."""
 
-from __future__ import annotations
-
 import hashlib
 
 from podstead.config import Settings

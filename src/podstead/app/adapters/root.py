@@ -6,8 +6,6 @@ Nodes that share a database share folders, too: the first one writes a random ma
 records it in the database, and a node that finds another folder there does not start.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

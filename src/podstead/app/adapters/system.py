@@ -1,7 +1,5 @@
 """The system's clock and randomness. No other module reads them."""
 
-from __future__ import annotations
-
 import secrets
 import time
 

@@ -1,7 +1,5 @@
 """The checks of a worker, which say whether it is ready: its store, the disk and the clock."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from typing import Final

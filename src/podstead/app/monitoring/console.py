@@ -1,7 +1,5 @@
 """What the console shows of the server: its health and its settings, without secrets."""
 
-from __future__ import annotations
-
 import asyncio
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What is found about the health of the server, and what features say about theirs."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Writes metrics for Prometheus; the only module that knows its library."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Final

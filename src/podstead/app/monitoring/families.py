@@ -4,8 +4,6 @@ Label values come from fixed lists: routes, methods, statuses and words of this 
 a pod, WebID, address or path of a request is ever a label value.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Parts count in plain attributes, so a request costs no more for being measured by this module.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 from collections.abc import Iterable

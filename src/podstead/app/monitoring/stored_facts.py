@@ -1,7 +1,5 @@
 """What the data root contains, and what a worker answers when the main process asks it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ copied. Bodies never change, so each is the one that the record means. What feat
 folders is copied as of some time after the moment.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator, Mapping

@@ -7,8 +7,6 @@ them: one makes it while it holds a lease, and the others read from a record tha
 A backup keeps its event loop busy for long, so the lease is renewed by another one, in a thread.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib

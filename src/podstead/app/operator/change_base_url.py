@@ -5,8 +5,6 @@ is finished, and no server starts with it before, so an interruption leaves noth
 is served. Every step may be repeated.
 """
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Everything is compared with the records as of one moment, with removals held bac
 server does meanwhile is no finding. What is new since is looked up again, or has a grace period.
 """
 
-from __future__ import annotations
-
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext

@@ -1,7 +1,5 @@
 """Gives space back: of the database, of bodies that nothing refers to, and of features' folders."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Opens the data root for a command, as a worker does, also while a server runs."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """The checks of ``podstead doctor``, beside a running server: data root, disk, clock, features."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import ssl

@@ -1,7 +1,5 @@
 """Looks at the server from outside: DNS, TLS, proxies, clocks, and the provider."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

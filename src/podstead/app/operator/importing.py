@@ -4,8 +4,6 @@ All imports use one service, :mod:`podstead.resources.importing.importer`; a com
 source.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Exports a pod to a file, and imports it again."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator

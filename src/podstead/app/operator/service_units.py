@@ -5,8 +5,6 @@ to read first. The unit for the whole system gives the server no more than it ne
 service manager cannot take much away, so its unit is short.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from dataclasses import dataclass

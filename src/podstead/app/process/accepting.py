@@ -1,8 +1,6 @@
 """Accepts connections at a listening socket, for those listeners of a worker that are not the HTTP
 server's."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket

@@ -5,8 +5,6 @@ request gets a thread; there are few. Nothing here is authenticated: the address
 for nobody but the operator and their monitor.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

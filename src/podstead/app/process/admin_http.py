@@ -4,8 +4,6 @@ For the private address and for the challenges of a certificate authority; every
 answered by workers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading
@@ -31,7 +29,7 @@ class AdminHttpServer(ThreadingMixIn, TCPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, listener: socket.socket, handler: type[AdminHttpHandler]) -> None:
+    def __init__(self, listener: socket.socket, handler: type["AdminHttpHandler"]) -> None:
         super().__init__(("", 0), handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener

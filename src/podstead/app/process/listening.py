@@ -8,8 +8,6 @@ in its queue instead of being refused.
 The socket for HTTP may also come from systemd.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

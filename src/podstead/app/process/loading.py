@@ -1,7 +1,5 @@
 """Loads modules that stay for the life of the process, without garbage collection."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

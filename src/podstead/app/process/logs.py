@@ -4,8 +4,6 @@ Callers pass further facts in ``extra``, and both formats include them. Credenti
 query strings of sign-ins never belong there (A-183).
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import logging.config

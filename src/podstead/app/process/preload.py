@@ -8,8 +8,6 @@ replaces another is forked from the same process and reads nothing from the pack
 Commands such as ``podstead token`` still import late: they end before it matters.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from importlib import import_module

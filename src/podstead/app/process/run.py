@@ -6,8 +6,6 @@ which is how containers and systemd's CPUQuota limit a service. The standard lib
 first two.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Callable, Iterator

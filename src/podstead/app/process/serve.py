@@ -14,8 +14,6 @@ This is the main process; ``worker.py`` is what each worker runs. It adds to gra
   requests, however long that takes.
 """
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """The providers at which people sign in, and the ID tokens that these return."""
 
-from __future__ import annotations
-
 import hmac
 from dataclasses import dataclass
 from enum import Enum

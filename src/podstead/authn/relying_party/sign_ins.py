@@ -6,8 +6,6 @@ redirect URI of its own, a response that arrives at another one or names another
 before its code is sent anywhere, and the token must be that provider's own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -1,7 +1,5 @@
 """The table of settings in several parts, one row per field, units in the names."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass, field
 from functools import cache
@@ -51,7 +49,7 @@ class Settings(
         """The value of one setting, also of a feature's."""
         return getattr(self if row.owner is Settings else self.of(row.owner), row.field)
 
-    def with_values(self, **values: object) -> Settings:
+    def with_values(self, **values: object) -> "Settings":
         """These settings with other values, by field, also with those of features."""
         owners = {row.field: row.owner for row in settings_table()}
         parts: dict[type, dict[str, Any]] = {}
@@ -98,7 +96,7 @@ class Settings(
         secrets = (self.token_secret, self.token_secret_previous)
         return tuple(SigningKey(secret.octets) for secret in secrets if secret is not None)
 
-    def listening_on(self, port: int) -> Settings:
+    def listening_on(self, port: int) -> "Settings":
         """These settings with the port that the system chose, in the base URL too."""
         return dataclasses.replace(
             self,

@@ -1,7 +1,5 @@
 """The settings for identity providers, methods of authentication, and simple tokens."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Limits for connections, requests, clients and notifications, and how long the server waits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from podstead.config import value_types

@@ -1,7 +1,5 @@
 """The settings for listening, serving and logging, and for trusted proxies, hosts and origins."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

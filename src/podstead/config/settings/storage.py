@@ -1,7 +1,5 @@
 """The settings for storing data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

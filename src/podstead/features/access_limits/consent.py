@@ -1,7 +1,5 @@
 """What applications ask for, and what people answer on the consent page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,7 +1,5 @@
 """The options with which commands limit a new token or new client credentials."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final

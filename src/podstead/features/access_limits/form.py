@@ -4,8 +4,6 @@ It works without scripts. The folders are shown as a tree, those that are neares
 and anything else can be named by its address.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -50,7 +48,7 @@ class Node:
 
     path: str
     name: str
-    members: Sequence[Node] = ()
+    members: Sequence["Node"] = ()
 
 
 @dataclass(frozen=True, slots=True)

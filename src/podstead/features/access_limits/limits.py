@@ -4,8 +4,6 @@ Pure. A limit takes away and never adds: an application may do what both its per
 allow. What everyone may do, an application may always do, since it could leave its token out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime

@@ -9,8 +9,6 @@ and nothing else, for as long as an order takes: a minute every two months.
 The only module that uses the libraries for ACME.
 """
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

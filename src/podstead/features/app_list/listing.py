@@ -1,7 +1,5 @@
 """The list of the operator, and what the page about applications shows of it."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping, Sequence

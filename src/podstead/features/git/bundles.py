@@ -6,8 +6,6 @@ Bundles from elsewhere are fetched, so git checks every object as in a push, and
 taken over: no configuration, no hooks, no alternates.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import weakref

@@ -4,8 +4,6 @@ Pure. The settings are passed in environment variables (git-config, GIT_CONFIG_C
 precedence over a repository's own. No configuration file of the system or of an account is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What commands do with the repositories of a data root: back up, check and pack them."""
 
-from __future__ import annotations
-
 import os
 import stat
 import time
@@ -87,7 +85,7 @@ async def _back_up(backup: RunningBackup, directories: Directories, entry: Entry
             _back_up_file(backup.sink, f"{FOLDER}/{place.name}", each)
 
 
-def _back_up_file(sink: Sink, place: str, each: _RepositoryFile) -> None:
+def _back_up_file(sink: Sink, place: str, each: "_RepositoryFile") -> None:
     name = place if each.name == "." else f"{place}/{each.name}"
     if each.is_directory:
         sink.add_directory(name)

@@ -8,8 +8,6 @@ holder of an exclusive claim therefore knows that unfinished files are left over
 that a repository without a container will never get one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import fcntl
@@ -83,7 +81,7 @@ DirectoryClaim = FileIO
 inherited it still hold."""
 
 
-def directories_of(layout: RootLayout) -> Directories:
+def directories_of(layout: RootLayout) -> "Directories":
     """The repositories of a data root."""
     return Directories(layout.root / FOLDER, removal_lock=layout.removal_lock)
 

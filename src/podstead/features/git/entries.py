@@ -5,8 +5,6 @@ that deletes a container also removes the entry, so that a container that is cre
 same path does not get the repository of the first one, even after a crash. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, NewType
 

@@ -6,8 +6,6 @@ only if the hook succeeds (githooks). The hook writes to one pipe and reads the 
 other. It fails if it reads none, so also if this process ends.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -5,8 +5,6 @@ before the entry and removed after it. Containers without an entry share one emp
 nothing must be created before the first push.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -5,8 +5,6 @@ needs the modes of a PUT of the container: Write, and Append above it if the con
 created. A refusal looks the same whether there is a container, a repository, or neither.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final

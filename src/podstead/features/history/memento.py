@@ -9,8 +9,6 @@ Every response depends on the agent: the versions that it could not read by then
 it. What the document itself would answer to the agent, such as 404, all of these answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """``/.pages/trash``: what was deleted from the pod of a person, to be restored or removed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -11,8 +11,6 @@ Rules that name groups do not count then, since nobody knows who was a member. A
 of its subject, now and by what it said itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass

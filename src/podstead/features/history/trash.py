@@ -11,8 +11,6 @@ and rules return only where the agent has Control. Large bodies are staged as co
 bytes of the former states, which the same write removes.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing

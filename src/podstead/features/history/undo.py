@@ -12,8 +12,6 @@ request with the present version as a precondition, unless somebody else has cha
 container goes if nothing else is in it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence

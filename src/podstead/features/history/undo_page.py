@@ -1,7 +1,5 @@
 """``/.pages/undo``: undoes what an application or a person has changed in a pod."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlencode

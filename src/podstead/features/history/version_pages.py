@@ -1,7 +1,5 @@
 """``/.pages/versions``: the versions of a document, to be compared and restored."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Imports what other Solid servers and file systems have stored: ``podstead import``."""
 
-from __future__ import annotations
-
 from podstead.features import Feature
 
 

@@ -7,8 +7,6 @@ after a dollar sign: ``card$.ttl``. After ``$.unknown``, the description states 
 and client credentials.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
@@ -210,7 +208,7 @@ class CommunityServerData(importers_folders.OtherServer):
 
     def _accounts(
         self,
-        stored: _StoredAccount,
+        stored: "_StoredAccount",
         pods: Sequence[values.FoundPod],
         entry: importers_folders.FolderEntry,
     ) -> Iterator[values.FoundAccount]:
@@ -235,7 +233,9 @@ class CommunityServerData(importers_folders.OtherServer):
             ),
         )
 
-    def _pod(self, pod: _StoredPod, entry: importers_folders.FolderEntry) -> values.FoundPod | None:
+    def _pod(
+        self, pod: "_StoredPod", entry: importers_folders.FolderEntry
+    ) -> values.FoundPod | None:
         url = pod.baseUrl.removesuffix("/") + "/"
         parts = self._parts_of(url)
         if parts is None or not self._folder.has_folder(parts):

@@ -8,8 +8,6 @@ section 9.1), and files are read as streams. Only members of the first URL are f
 requests to its origin and without redirects.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import ssl

@@ -1,7 +1,5 @@
 """Imports files from a folder, or from a WebDAV server, into a pod, beside what is there."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial

@@ -10,8 +10,6 @@ The table here (``media_types.txt``: a type and its extensions on each line) agr
 test checks, and has the types that people keep in pods; others are reported, not guessed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import json

@@ -6,8 +6,6 @@ node by node: properties and modes have their usual names with the prefix ``acl:
 everything else in them has no effect.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal

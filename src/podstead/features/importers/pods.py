@@ -6,8 +6,6 @@ passes over the pods that are complete and continues with the one that is not. W
 is listed, and nothing is ever replaced.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -3,8 +3,6 @@
 Readers only describe the data; they write nothing and do not decide what is imported.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final

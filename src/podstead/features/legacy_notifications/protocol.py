@@ -13,8 +13,6 @@ for a GET of the resource may therefore come as lines, ``auth VALUE`` and ``dpop
 belong to the ``sub`` that follows, and to no other: a proof names one URL and is used once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum

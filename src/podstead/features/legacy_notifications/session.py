@@ -16,8 +16,6 @@ resource once more, with one too few it keeps an old state. What happened before
 opened, or before a change that the client has already been notified of, is not sent.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Sequence

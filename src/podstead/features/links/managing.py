@@ -1,8 +1,6 @@
 """The section of the sharing page where people make, pause and end links, and the links of one
 worker."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

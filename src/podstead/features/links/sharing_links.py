@@ -10,8 +10,6 @@ Whoever opens a link gets a visit: a value that only this server can make, in a 
 Nothing is stored for a visit. The link itself is read again for each request and each decision.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping, Sequence

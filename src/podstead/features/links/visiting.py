@@ -5,8 +5,6 @@ other addresses have the public ID only. Logs leave out what is behind ``/.links
 response of this server lets a browser send a Referer.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -73,7 +71,7 @@ class LinkAddress:
     rest: str
 
     @classmethod
-    def of(cls, path: ResourcePath) -> LinkAddress:
+    def of(cls, path: ResourcePath) -> "LinkAddress":
         """Raises NotFound."""
         parts = rest_of_path(path).split("/", 3)
         if not path.startswith(f"{AT}/") or len(parts) < 3 or not parts[1]:

@@ -1,8 +1,6 @@
 """Composes messages: a subject, a text, and the same as simple HTML, in the language of the
 person."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final

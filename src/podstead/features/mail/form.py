@@ -1,7 +1,5 @@
 """How operators set the mail server in the console, and try it."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What ``podstead doctor``, the console and the metrics say about mail."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ is tried again after a failure, less and less often, for two days at most. A wor
 between handing a message over and recording that sends it twice; both have one Message-ID.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
@@ -105,7 +103,7 @@ _BATCH: Final = 50
 
 def build_mail_sender(
     settings: Settings, destination: mail_destination.MailDestination, accounts: AccountServices
-) -> MailSender:
+) -> "MailSender":
     """The sender of one worker."""
     host = urlsplit(settings.issuer)
     return MailSender(

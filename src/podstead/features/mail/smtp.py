@@ -1,7 +1,5 @@
 """Hands mail to a mail server. Only this module knows the SMTP library."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ssl

@@ -9,8 +9,6 @@ are therefore normalized, without decoding anything: URLs of different resources
 queries never become equal.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -145,7 +143,7 @@ class ComparableUrl:
     path: bytes
     query: bytes
 
-    def is_at_or_below(self, other: ComparableUrl) -> bool:
+    def is_at_or_below(self, other: "ComparableUrl") -> bool:
         """Whether the origins are equal and the other path is a prefix of this one, by segments.
 
         False if the other URL has a query.

@@ -7,8 +7,6 @@ or have an expiry are ignored, because the result is used later without checking
 Pure.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -9,8 +9,6 @@ create one. Meanwhile the server remembers for their browser that they hold the 
 is created with the key. Pure.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass

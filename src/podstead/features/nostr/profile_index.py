@@ -4,8 +4,6 @@ Every write of a profile updates them, but earlier versions of Podstead did not.
 of such a version is served, its profiles are read once.
 """
 
-from __future__ import annotations
-
 import logging
 
 from podstead.app.adapters.bundled_contexts import build_documents

@@ -11,8 +11,6 @@ the account. Otherwise somebody could state another person's key in their own pr
 person would sign in to the wrong account. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@ The latter change in the same write as the profile. They are looked up by key, a
 :mod:`podstead.features.nostr.profile_keys` which profiles to read. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 

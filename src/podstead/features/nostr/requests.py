@@ -5,8 +5,6 @@ The signature is verified before the use is recorded, so nobody can use up an ev
 it. Pure.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence

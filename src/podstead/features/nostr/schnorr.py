@@ -4,8 +4,6 @@ All inputs are public, so the Python code, which follows the specification, need
 time. Pure.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Final
 

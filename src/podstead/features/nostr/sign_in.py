@@ -10,8 +10,6 @@ key that only a profile names signs in if the owner of the account allowed it
 (:class:`podstead.features.nostr.profile_keys.AllowedKeys`), and is a weaker factor. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@ A box belongs to a pod, and goes with it. Whoever did something is stored withou
 the server, so the record stays right when that changes.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import Enum

@@ -1,7 +1,5 @@
 """``/.pages/notices``: what the person was told, and when that is sent by mail."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Final

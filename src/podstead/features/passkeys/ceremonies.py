@@ -8,8 +8,6 @@ without a name. The options for signing in are the same for everybody: they list
 passkeys (A-116, A-120). Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address

@@ -7,8 +7,6 @@ user handle identify the account. The server therefore reveals nothing about an 
 without one of its passkeys. Pure.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass

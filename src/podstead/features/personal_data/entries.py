@@ -4,8 +4,6 @@ Pure. An edit replaces the statements of the values that a person has changed, e
 and no others: what is not understood here stays as it is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

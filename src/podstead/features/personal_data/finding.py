@@ -6,8 +6,6 @@ What a document says about things in other documents is not shown as theirs; the
 book only gives names.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

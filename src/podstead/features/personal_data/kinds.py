@@ -5,8 +5,6 @@ Applications use several vocabularies for the same thing. What is read may be in
 is added is written in the vocabulary of the thing's own type. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum

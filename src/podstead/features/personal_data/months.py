@@ -3,8 +3,6 @@
 Pure: days are texts such as ``2026-11-22``. Weeks begin on Monday, as ISO 8601 has it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta

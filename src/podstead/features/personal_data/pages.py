@@ -1,8 +1,6 @@
 """``/.pages/collections`` lists contacts, events, notes and bookmarks; with the path of a document
 behind it, it shows one of them, to be edited."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """``/.pages/photos``: the pictures of a pod, whatever folder they are in, the newest first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

@@ -5,8 +5,6 @@ Pure: a graph in, values out. Blank nodes that one statement refers to are shown
 that refers to them, lists as their items. Everything is bounded; what is left out is counted.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -87,7 +85,7 @@ class CardValue:
     link: Address | None = None
     picture: str | None = None
     language: str | None = None
-    card: Card | None = None
+    card: "Card | None" = None
 
 
 @dataclass(frozen=True, slots=True)

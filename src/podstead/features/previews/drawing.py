@@ -4,8 +4,6 @@ The layout is radial and deterministic: each node gets a sector of the circle by
 leaves below it, and a ring by its distance from the center. Pure.
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence

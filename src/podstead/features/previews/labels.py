@@ -1,8 +1,6 @@
 """Writes terms of RDF as words for people: those of well-known vocabularies in the languages of the
 pages, others by their names in the document or the last part of their IRIs. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files

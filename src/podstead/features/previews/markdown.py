@@ -6,8 +6,6 @@ raw HTML, and the result is also sanitised against an allowlist, so that a flaw 
 puts no script on a page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final

@@ -4,8 +4,6 @@ It runs in a process of its own (``rendering.py``), because picture decoders are
 source of memory corruption.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import struct

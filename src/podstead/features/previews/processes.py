@@ -1,7 +1,5 @@
 """Renders content in processes with limits, and stores thumbnails in files."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os

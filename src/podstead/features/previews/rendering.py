@@ -3,8 +3,6 @@
 See :mod:`podstead.app.adapters.guarded_processes`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from podstead.app.adapters.guarded_child import carry_out_task

@@ -1,7 +1,5 @@
 """The table with the dates of pictures."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from podstead.storage.schema import Schema, table

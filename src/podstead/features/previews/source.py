@@ -4,8 +4,6 @@ It runs in a process of its own (``rendering.py``): lexers are made of regular e
 which take exponential time on malicious input.
 """
 
-from __future__ import annotations
-
 from html import escape
 from typing import Final
 

@@ -3,8 +3,6 @@
 Cells are text and stay text: nothing here evaluates a formula, and the page escapes every cell.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass

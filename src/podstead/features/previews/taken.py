@@ -6,8 +6,6 @@ limits. Pictures that came another way, such as with a moved pod, or while a ser
 read once a page has asked for them. What is stored is derived: removing it costs time only.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -2,8 +2,6 @@
 code, tables, media, and thumbnails in lists.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -92,7 +90,7 @@ class PreviewsInWorker(WorkerFeature):
         await self._dates.stop()
 
     @cached_property
-    def previews(self) -> Previews:  # type: ignore[override]  # as pages
+    def previews(self) -> "Previews":  # type: ignore[override]  # as pages
         services = self._services
         return Previews(services.resources, self._renderer, self._dates, services.base_url)
 

@@ -1,7 +1,5 @@
 """What errors about read logs say to people."""
 
-from __future__ import annotations
-
 from podstead.core.codes import ErrorCode
 
 

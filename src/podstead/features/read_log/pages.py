@@ -1,8 +1,6 @@
 """The page of a folder's read log, the section of the sharing page that leads there, and what the
 feature does in a worker."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Logs are limited in rows and in time, and one reader fills a part of a batch at 
 it is added up without the names of resources.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final

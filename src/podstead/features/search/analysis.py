@@ -14,8 +14,6 @@ Pure: strings in, values out. The engines index :func:`index_text`, terms separa
 consist of ASCII letters and digits and of characters outside ASCII.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter, deque
@@ -234,7 +232,7 @@ def _without_accents(text: str) -> str:
     return unicodedata.normalize("NFC", plain)
 
 
-def _scan(text: str, languages: Sequence[str], stemmers: _Stemmers) -> Iterator[Term]:
+def _scan(text: str, languages: Sequence[str], stemmers: "_Stemmers") -> Iterator[Term]:
     known: dict[str, list[Term]] = {}
     for match in _patterns().word.finditer(text):
         word, start = match[0], match.start()
@@ -247,7 +245,7 @@ def _scan(text: str, languages: Sequence[str], stemmers: _Stemmers) -> Iterator[
             yield Term(term.text, start + term.start, start + term.end, term.stems)
 
 
-def _terms_of(word: str, languages: Sequence[str], stemmers: _Stemmers) -> Iterator[Term]:
+def _terms_of(word: str, languages: Sequence[str], stemmers: "_Stemmers") -> Iterator[Term]:
     """The terms of what has no space and no punctuation in it."""
     if word.isascii():
         lower = word.lower()

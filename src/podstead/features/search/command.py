@@ -1,7 +1,5 @@
 """``podstead search``: what operators do with the index."""
 
-from __future__ import annotations
-
 import asyncio
 
 import click

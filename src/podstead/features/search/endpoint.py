@@ -5,8 +5,6 @@ container does the same with the parameters as a form. The answer is JSON-LD, pa
 ``GET /.search/description{container}`` describes the first address for OpenSearch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256

@@ -1,8 +1,6 @@
 """Draws the text out of stored documents: short texts in a thread, everything else in a process
 with limits, so that a document that was made to do harm is found by its name only."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Final
 

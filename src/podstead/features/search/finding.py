@@ -10,8 +10,6 @@ The order uses nothing but the documents themselves: hits in names first, then t
 in the text, then the newest. Statistics of the whole index would tell of what one may not read.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -139,7 +137,7 @@ class Finder:
         return sorted(found, key=lambda each: ranks[each.path])
 
     async def _readable_rules(
-        self, decisions: _Decisions, places: Sequence[ResourcePath]
+        self, decisions: "_Decisions", places: Sequence[ResourcePath]
     ) -> Sequence[ResourcePath] | None:
         rules: dict[ResourcePath, None] = {}
         for place in places:

@@ -5,8 +5,6 @@ file follows the database of the server and never leads it: after a power failur
 behind and catches up. A damaged one is removed, and built anew.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

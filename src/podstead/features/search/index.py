@@ -7,8 +7,6 @@ if it has an ACL, and otherwise a path that stands for any member of the contain
 applies. One decision then serves for all documents with this rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol

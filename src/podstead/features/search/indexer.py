@@ -6,8 +6,6 @@ transaction; after a kill, another one goes on from there. What a row says is re
 it is now, so repeating rows changes nothing, and a document is never indexed as it was before.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable

@@ -1,7 +1,5 @@
 """The page behind the search box: what was found, with excerpts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -5,8 +5,6 @@ own. Rows are written as those of all features are, and together with those of o
 of them may fail: :func:`storable` sees to that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The tables of the index on PostgreSQL. On the other engine they are there and stay empty."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from podstead.storage.schema import Schema, table

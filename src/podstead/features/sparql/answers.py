@@ -1,7 +1,5 @@
 """The state of an answer: equal for answers that say the same. Pure."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from hashlib import sha256
 from typing import Final

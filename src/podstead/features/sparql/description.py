@@ -1,7 +1,5 @@
 """SPARQL 1.1 Service Description of the service of a container."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from podstead.rdf.graph import BlankNode, Graph, Iri, Triple

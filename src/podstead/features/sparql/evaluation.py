@@ -6,8 +6,6 @@ its standard input ends. It is killed at once when it exceeds its time or memory
 once it is ready, it cannot get another file descriptor, so it has neither files nor connections.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import struct

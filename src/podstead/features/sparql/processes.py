@@ -6,8 +6,6 @@ further processes, within the share of their requester; a query that exceeds its
 its process and nothing else.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math
@@ -223,7 +221,7 @@ class QueryProcesses:
             raise
         return process
 
-    def release(self, running: _Running, processor_s: float | None) -> None:
+    def release(self, running: "_Running", processor_s: float | None) -> None:
         """Keep the process for the next query, or end it if it does not tell what it has used."""
         used_s = float(PROCESSOR_S) if processor_s is None else processor_s
         process = running.process

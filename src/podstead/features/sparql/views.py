@@ -7,8 +7,6 @@ the rules above it have changed meanwhile, all of it is repeated. Where the cred
 limit, which may be about single documents, the gate is asked about each document.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -74,7 +72,7 @@ class DocumentTree:
         sequence: int,
         versions: Mapping[ResourcePath, Version],
         acls: frozenset[ResourcePath],
-    ) -> DocumentTree:
+    ) -> "DocumentTree":
         """Finds what governs each document."""
         inherited: dict[ResourcePath, Governor] = {}
         documents: dict[ResourcePath, Listed] = {}

@@ -1,8 +1,6 @@
 """``/.pages/star/<path>``, by which a person stars something, and ``/.pages/starred``, which lists
 it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -47,7 +45,7 @@ class StarredInWorker(WorkerFeature):
         self._services = services
 
     @cached_property
-    def starred(self) -> StarredByPeople:  # type: ignore[override]
+    def starred(self) -> "StarredByPeople":  # type: ignore[override]
         return StarredByPeople(self._services.records, self._services.resources)
 
     @cached_property

@@ -4,8 +4,6 @@ Only people with a pod here can star anything, since anyone can sign in with any
 identities of other providers. The record belongs to their first pod and goes with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Codes of authenticator apps, and their secrets as QR codes."""
 
-from __future__ import annotations
-
 import io
 
 import pyotp

@@ -6,8 +6,6 @@ one after are accepted as well, for clocks that differ. A recovery code has 80 r
 its SHA-256 does not reveal it.
 """
 
-from __future__ import annotations
-
 import base64
 import hmac
 from collections.abc import Sequence

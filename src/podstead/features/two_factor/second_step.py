@@ -6,8 +6,6 @@ few wrong codes. Guesses are limited for each account and address as those of pa
 browsers unknown to the account, never those of the owner. Pure.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Nostr key or a certificate is no password. Everything about one account is one r
 of a code replaces it, so no code is used twice. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final

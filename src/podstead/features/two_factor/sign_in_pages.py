@@ -3,8 +3,6 @@
 The pages of the second step belong to the browser in which the password was typed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

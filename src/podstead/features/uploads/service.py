@@ -1,7 +1,5 @@
 """Receives a large body over several requests, across broken connections and restarts."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from typing import Final

@@ -1,7 +1,5 @@
 """The header fields of tus 1.0.0, a protocol for resumable uploads (tus.io)."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -1,7 +1,5 @@
 """Watches resources of any Solid server, as its client: ``podstead watch``."""
 
-from __future__ import annotations
-
 from podstead.features import Feature
 
 

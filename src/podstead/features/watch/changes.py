@@ -5,8 +5,6 @@ Parsing of notifications is lenient: only the activity and its object are requir
 servers write in the same way (N-16). The entire message is kept for programs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ storage description), and in it for a subscription service. Older servers have n
 headers refer directly to their streams and sockets (N-22, L-1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum

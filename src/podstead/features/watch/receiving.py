@@ -4,8 +4,6 @@ A receiver is used for one connection. It ends when the connection ends, and rai
 there is something to report.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable

@@ -10,8 +10,6 @@ errors in watching a resource.
 Each message is a sentence for the person at the terminal.
 """
 
-from __future__ import annotations
-
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Discovering how to receive changes of a resource, and subscribing."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Final

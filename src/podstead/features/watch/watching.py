@@ -5,8 +5,6 @@ protocol supports it, missed changes are received then: events by the ID of the 
 other channels by the last known state (N-14).
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random

@@ -4,8 +4,6 @@ The one place of the feature that knows the library of ciphers, which is loaded 
 message.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric import ec

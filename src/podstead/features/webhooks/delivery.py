@@ -5,8 +5,6 @@ it has been sent. So nothing is lost when a worker dies. A message whose respons
 twice, with the same id.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from contextlib import aclosing

@@ -4,8 +4,6 @@ The waits before another attempt grow, so that a receiver that is down gets few 
 that restarts gets the message soon. After a day the server gives up on the channel.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -28,7 +26,7 @@ class DeliveryAttempts:
     first_failed_ms: int = 0
     next_ms: int = 0
 
-    def failed(self, *, now_ms: int) -> DeliveryAttempts:
+    def failed(self, *, now_ms: int) -> "DeliveryAttempts":
         """The state after one more failed attempt."""
         wait_ms = WAITS_MS[min(self.failures, len(WAITS_MS) - 1)]
         first_failed_ms = self.first_failed_ms if self.failures else now_ms

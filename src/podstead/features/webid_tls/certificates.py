@@ -5,8 +5,6 @@ document of the WebID states the key. The key is RSA because the vocabulary of t
 no terms for other kinds.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256

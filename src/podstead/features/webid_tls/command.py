@@ -1,7 +1,5 @@
 """``podstead cert``: client certificates, for services and command-line tools (WebID-TLS)."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

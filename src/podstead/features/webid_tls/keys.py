@@ -5,8 +5,6 @@ are therefore compared as numbers (A-164). The class of the key is ignored. A ke
 cannot be parsed is ignored. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable

@@ -8,8 +8,6 @@ Browsers send certificates with every request of any page. So a certificate is u
 of another site has caused the request. Otherwise the request is treated as one of the public.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import logging

@@ -8,8 +8,6 @@ or half a minute if it does not name the key, because people add a key and try a
 it may be cached for as long. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import sha256

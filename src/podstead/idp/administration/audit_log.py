@@ -1,7 +1,5 @@
 """What operators read in the console: the log of what has happened, and the slow requests."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Finds pods and accounts for operators, and does with pods what they ask for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar

@@ -5,8 +5,6 @@ out. A command passes ``None``, and its events reach the log in another way
 (``app/adapters/audit.py``).
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

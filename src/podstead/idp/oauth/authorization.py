@@ -4,8 +4,6 @@ Pure. If the client or its redirect URI is wrong, the person sees an error, and 
 redirected; all other errors are sent to the client.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -39,7 +37,7 @@ class UnusableClient(PodsteadError):
 class RefusedRequest(Exception):
     """An error for the client, sent to its redirect URI in the response mode that it requested."""
 
-    def __init__(self, error: str, description: str, *, reply: ReplyAddress) -> None:
+    def __init__(self, error: str, description: str, *, reply: "ReplyAddress") -> None:
         super().__init__(description)
         self.error = error
         self.description = description

@@ -1,7 +1,5 @@
 """Requests and responses in the form that the library expects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -6,8 +6,6 @@ with everything that they relied on, and sends the answer only then. If any of i
 caller begins again with new records.
 """
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Mapping, Sequence
@@ -271,7 +269,7 @@ def _generate_nothing(**_: object) -> dict[str, object]:
 class _S256(CodeChallenge):
     """The only accepted way to prove possession of the code's verifier (RFC 7636 section 4.6)."""
 
-    def validate_code_verifier(self, grant: _CodeGrant, result: object) -> None:  # noqa: ARG002
+    def validate_code_verifier(self, grant: "_CodeGrant", result: object) -> None:  # noqa: ARG002
         verifier = grant.request.form.get("code_verifier", "")
         if not _VERIFIER.fullmatch(verifier):
             raise InvalidGrantError

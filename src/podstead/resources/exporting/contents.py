@@ -1,7 +1,5 @@
 """Reads the contents of a pod at one moment, and names each resource in the archive."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol

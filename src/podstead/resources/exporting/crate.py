@@ -4,8 +4,6 @@ Pure, and produced piece by piece: the length of each piece depends only on the 
 resources, not on their content, whose SHA-256 always has the same length.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape

@@ -9,8 +9,6 @@ entity, once for each purpose, so only the directory of the ZIP file takes memor
 the pod.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

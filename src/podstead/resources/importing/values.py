@@ -1,7 +1,5 @@
 """The values of an import: its resources, their destination and its report."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 

@@ -6,8 +6,6 @@ not lend its own rights. Anybody who can append to the inbox can write anything 
 of the requests therefore never grants anything. The owner decides, by an edit of the rules.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Protocol
 

@@ -6,8 +6,6 @@ agent that asks. An agent therefore sees and changes exactly the rules that it c
 over HTTP, and a write is conditional on what was read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum

@@ -13,8 +13,6 @@ that has arrived there is removed. The owner waits for none of this. As for ever
 another server, only public addresses are contacted, within limits of size and time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

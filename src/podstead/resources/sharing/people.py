@@ -12,8 +12,6 @@ person with the WebID as ``vcard:url``. Documents are read with the person's rig
 service that answers GET, on this server only; whatever cannot be read or understood is left out.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence

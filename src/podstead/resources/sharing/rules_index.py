@@ -1,8 +1,6 @@
 """Keeps the index over access rules (:mod:`podstead.wac.sharing.index`) as a write hook, and builds
 it for rules that were written before it existed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final

@@ -5,8 +5,6 @@ files and the manifest last, because they contain hashes of the rest. Unpacked w
 backup as a folder. Both directions are streams, and need memory for one piece of one file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tarfile

@@ -7,8 +7,6 @@ at the moment and copied later, up to the length that their records state: bytes
 change.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

@@ -4,8 +4,6 @@
 after each that failed. Neither is a part of backups.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TypeVar
 

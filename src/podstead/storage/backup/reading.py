@@ -5,8 +5,6 @@ in which they were stored. ``manifest.json`` is written last and contains the ha
 backup with a manifest is complete, and each of its files can be verified.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Everything is first restored into ``.restoring`` in the root, where no server st
 its place once all of it is verified; the records come last.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ newest days, weeks and months in which there is a backup. So a pause does not re
 begin at midnight UTC, weeks on Monday.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

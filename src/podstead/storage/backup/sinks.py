@@ -4,8 +4,6 @@ A backup gets its name only when it is complete, verified and on disk. Before th
 that place, under a name that begins with a dot and contains ``.partial-``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

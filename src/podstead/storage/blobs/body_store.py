@@ -4,8 +4,6 @@ A blob never changes and is never overwritten: each version of a body gets a new
 are in use is recorded in the engine's rows, not here.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import Executor

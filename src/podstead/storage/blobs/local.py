@@ -6,8 +6,6 @@ in use is recorded in the engine's rows, not here. ``blobs/uploads`` has the dra
 uploads (``uploads.py``).
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl
@@ -146,7 +144,7 @@ class LocalBlobs:
         upload: str,
         size_bytes: int,
         content_type: str | None = None,  # noqa: ARG002
-    ) -> UploadedDraft:
+    ) -> "UploadedDraft":
         """A draft of a new blob, which becomes another name of the file of an upload."""
         return UploadedDraft(
             secrets.token_hex(_NAME_BYTES),

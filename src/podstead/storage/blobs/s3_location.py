@@ -1,7 +1,5 @@
 """The location of large bodies in S3."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit

@@ -11,8 +11,6 @@ tried again after a while if they are being read or a backup is made. Their reco
 sweep, which also removes what a process that was killed has left.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence

@@ -9,8 +9,6 @@ Which drafts are in use is recorded elsewhere. The bytes beyond the recorded off
 reached the disk before a crash, so ``truncate`` removes them first.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os
@@ -62,7 +60,7 @@ class DraftDirectory:
         await _run(self._executor, partial(_create, self._directory, name))
 
     @asynccontextmanager
-    async def hold(self, name: str) -> AsyncIterator[LockedDraft]:
+    async def hold(self, name: str) -> AsyncIterator["LockedDraft"]:
         """Lock a draft. Raises DraftGone, Overloaded if it stays locked, and StorageError."""
         directory = self._directory / name
         lock = await self._lock(directory)

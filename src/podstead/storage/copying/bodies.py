@@ -1,7 +1,5 @@
 """Copying large bodies from one place to another, under the same names."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os

@@ -6,8 +6,6 @@ continues after the last batch that is there. In the end everything is read agai
 and compared. A backup is a copy into one SQLite file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from abc import ABC, abstractmethod
@@ -87,7 +85,7 @@ def copy_rows(
     source: RowSource,
     target: RowTarget,
     begun: CopyState,
-    on_step: OnRows,
+    on_step: "OnRows",
     *,
     without: tuple[str, ...] = (),
 ) -> CopyState:

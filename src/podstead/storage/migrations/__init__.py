@@ -6,8 +6,6 @@ which is created with the first feature that has tables, contains that of each f
 migrations are applied in one transaction.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

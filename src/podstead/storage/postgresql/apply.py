@@ -6,8 +6,6 @@ their locks in the same order, so they never wait for each other in a circle, an
 has seen cannot change before its transaction ends; that includes the absence of rows.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

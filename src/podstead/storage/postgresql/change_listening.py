@@ -5,8 +5,6 @@ because the connection is lost or a pooler in transaction mode is in between, li
 second.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
@@ -41,14 +39,14 @@ class ChangeListening:
         for listener in self._listeners:
             listener.wake()
 
-    def listen(self) -> ChangeListener:
+    def listen(self) -> "ChangeListener":
         """Start listening."""
         listener = ChangeListener(self)
         self._listeners.add(listener)
         self._relaying.start()
         return listener
 
-    def remove(self, listener: ChangeListener) -> None:
+    def remove(self, listener: "ChangeListener") -> None:
         """Remove a listener. Idempotent."""
         self._listeners.discard(listener)
 

@@ -5,8 +5,6 @@ one that is slow. The system ends connections on which nothing is acknowledged, 
 up statements that take too long, so nobody waits without end.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager

@@ -5,8 +5,6 @@ are: whoever can read their table can sign as the server, as whoever can read th
 root can. Access to it can be restricted, and ``pg_dump`` can leave it out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 A use is recorded durably, so that a proof cannot be used again after the database has failed over.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from psycopg_pool import AsyncConnectionPool

@@ -10,8 +10,6 @@ So a wrong expectation costs a round trip and never a wrong decision. What is ex
 proof, and may come from anywhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

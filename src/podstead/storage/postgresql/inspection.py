@@ -4,8 +4,6 @@ A read-only transaction with one snapshot keeps the moment. It delays no writer.
 replaced meanwhile are kept by the database until the transaction ends.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

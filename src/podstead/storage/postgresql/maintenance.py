@@ -3,8 +3,6 @@
 key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -5,8 +5,6 @@ That clock is common to all nodes. It dates what is stored, so that dates of two
 compared. Sessions, tokens and proofs expire by the clock of each node.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -12,8 +12,6 @@ All that a request reads is noted, so that its response can be used again while 
 same. Whatever the same statement could not read again makes that impossible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar, Token
 from time import monotonic
@@ -162,7 +160,7 @@ class RequestPrefetch:
             if metadata is None or not metadata.kind.is_container:
                 self._learned[path] = metadata
 
-    def seen(self, reader: Reader, quota_of: QuotaOf) -> SeenRows | None:
+    def seen(self, reader: Reader, quota_of: "QuotaOf") -> SeenRows | None:
         """What the request has seen of the rows that its write is decided on, while it may be
         used."""
         state = self.state(reader)

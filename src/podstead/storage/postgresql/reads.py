@@ -4,8 +4,6 @@ Nothing is cached here. A commit of any node is seen by the next read on every o
 read asks the database that orders the commits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 

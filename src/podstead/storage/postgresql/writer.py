@@ -10,8 +10,6 @@ store and commit are sent at once. Otherwise the first round trip begins the tra
 reads; the second stores what was decided and commits.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -4,8 +4,6 @@
 run in one write transaction; see ``storage/state.py`` for the state between them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import apsw

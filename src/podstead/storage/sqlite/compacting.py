@@ -5,8 +5,6 @@ sweep moves pages from the end of the file into freed ones and truncates the fil
 (PRAGMA incremental_vacuum). :func:`compact_database` gives back as much as possible, on demand.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from functools import partial

@@ -5,8 +5,6 @@ returns, and readers never wait for writers. Only writers checkpoint the log. Me
 so that an I/O error raises an exception and not a signal.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from pathlib import Path

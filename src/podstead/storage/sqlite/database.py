@@ -1,7 +1,5 @@
 """The database before a store is opened on it: migrations, facts, and a look for damage."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -6,8 +6,6 @@ A crash of the server leaves it intact; a failure of the machine can damage it, 
 after a reboot creates it again. Writes run on the event loop and take about twenty microseconds.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable
 from pathlib import Path

@@ -21,8 +21,6 @@ server, which share a :class:`ReleaseSignals`, also wake each other, so that no 
 two turns.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import mmap

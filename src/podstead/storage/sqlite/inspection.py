@@ -4,8 +4,6 @@ A read transaction keeps the moment. It delays no writer; only the log of the da
 reused before it ends, so nothing but reading should happen meanwhile.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence

@@ -2,8 +2,6 @@
 :mod:`podstead.storage.removal`), and the records of blobs. What is in a pod is a range of paths.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Final

@@ -32,8 +32,6 @@ Reads that SQLite itself answers are of its newest state. After each of them, th
 longer valid (:meth:`DataVersion.ask_again`), so that the reads of a task never go back in time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import mmap
 import struct

@@ -6,8 +6,6 @@ constraint, is caused by one job: the batch is rolled back, and each job runs in
 transaction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -13,8 +13,6 @@ thread from then until ``_end_batch`` is called. There is only one batch at a ti
 needed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import deque

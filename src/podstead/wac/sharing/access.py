@@ -5,8 +5,6 @@ container whether it covers the container alone, everything inside without rules
 both.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import Enum
 

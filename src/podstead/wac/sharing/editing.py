@@ -5,8 +5,6 @@ only as far as the change concerns them. All other statements stay as they are. 
 on granting whatever it grants to the grantee.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final

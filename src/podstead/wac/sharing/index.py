@@ -9,8 +9,6 @@ An ACL with very many names is recorded under one marker instead of each name, w
 of a write; it is then a candidate for everybody.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Final

@@ -8,8 +8,6 @@ shown and never changed, because a program cannot foresee the effect of editing 
 does not understand.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ leads to the archive, which can then be downloaded in this session for a day, in
 connection breaks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -4,8 +4,6 @@ Each kind is a collection below ``/idp/account``. Programs list, read and delete
 JSON; the forms of the page about security post to the same addresses (A-86).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

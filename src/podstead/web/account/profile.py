@@ -1,7 +1,5 @@
 """``/.pages/profile``: what the person's profile says, to change it."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from contextlib import suppress

@@ -5,8 +5,6 @@ What cannot be undone, and what gives somebody power over an account, is confirm
 own and requires a recent sign-in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps

@@ -1,7 +1,5 @@
 """The pages of the console about the server: its log, its health, its settings, and invitations."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple

@@ -5,8 +5,6 @@ Who has a session of an operator only must not change where links for new passwo
 change requires a recent sign-in. Values of secrets are never shown again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol

@@ -1,8 +1,6 @@
 """``/.pages/actions/<path>``: what can be done with one file or folder, for browsers in which no
 scripts run; elsewhere it is a menu of the row in the list."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from podstead.core.identifiers import is_container

@@ -2,8 +2,6 @@
 ``/.pages/thumbnail`` a small picture, and ``/.pages/events`` tells when something changes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """The page about a document: its preview, other views of it, and its details."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol

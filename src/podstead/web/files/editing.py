@@ -2,8 +2,6 @@
 edited text.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Mapping
@@ -286,7 +284,7 @@ class TextProblem:
     reason: str
     line: int | None
     column: int | None
-    excerpt: tuple[ExcerptLine, ...]
+    excerpt: tuple["ExcerptLine", ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """The page about a container: what is in it, and what can be done with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -108,7 +106,7 @@ class Shown:
     """Whether what applications use is shown, too."""
 
     @classmethod
-    def of(cls, page: PageRequest) -> Shown:
+    def of(cls, page: PageRequest) -> "Shown":
         """Raises BadRequest."""
         start = page.query_text("from")
         return cls(

@@ -1,7 +1,5 @@
 """The members of a container as rows of a list, in the order in which a person wants them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -51,7 +49,7 @@ class Sorting:
     descending: bool = False
 
     @classmethod
-    def of(cls, text: str) -> Sorting:
+    def of(cls, text: str) -> "Sorting":
         """Read ``name`` or ``-name``; anything else is the usual order."""
         name = text.removeprefix("-")
         known = [order for order in Order if order.value == name]
@@ -62,7 +60,7 @@ class Sorting:
         """The form that :meth:`of` reads."""
         return ("-" if self.descending else "") + self.order.value
 
-    def by(self, order: Order) -> Sorting:
+    def by(self, order: Order) -> "Sorting":
         """What a click on the head of a column leads to: the newest and largest come first."""
         if order is self.order:
             return Sorting(order, not self.descending)

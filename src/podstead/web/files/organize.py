@@ -3,8 +3,6 @@ folders, and what becomes of them. The resources that such a page is about are s
 container.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final

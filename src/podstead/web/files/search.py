@@ -6,8 +6,6 @@ Whoever sends many searches at once waits for their own. A feature that searches
 place of all that.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,7 +1,5 @@
 """What people have starred, as the pages show it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 

@@ -1,7 +1,5 @@
 """Decodes bytes as text for display and editing, within a limit."""
 
-from __future__ import annotations
-
 import codecs
 from dataclasses import dataclass
 from typing import Final

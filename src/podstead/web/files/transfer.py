@@ -1,7 +1,5 @@
 """``/.pages/move/<path>`` and ``/.pages/copy/<path>``: a folder to move or copy to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import count
 from typing import Final

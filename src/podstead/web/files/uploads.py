@@ -5,8 +5,6 @@ name is taken is held (:meth:`UploadService.hold`) until the person has chosen w
 all of them, on the page that follows.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import Enum

@@ -1,7 +1,5 @@
 """Subscription services, their channels, and the gateway of notifications."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final

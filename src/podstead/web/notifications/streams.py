@@ -6,8 +6,6 @@ once and in order (N-23). ``StreamingHTTPChannel2023`` sends one message in each
 or on the stream that every resource has (N-22). It has no ids, so missed messages are not repeated.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -123,7 +121,7 @@ class Streams:
 
     async def _place(
         self, request: Request, terms: notifications_listening.Terms, *, after: int | None = None
-    ) -> _Place:
+    ) -> "_Place":
         """A place among the open streams. Raises RateLimited, and what listening raises."""
         with ExitStack() as stack:
             admitted = self.sockets.admit(request.client_address, terms.subscriber.agent)

@@ -2,8 +2,6 @@
 for an access token (A-80, A-81), and what ``POST /.pods`` creates (A-90).
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@ Each endpoint reads its own credentials, a client's secret or a token, instead o
 request as the resource server does. Pages of any origin may call them, without cookies (A-46).
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The addresses of the pages, most of them below one reserved name."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote

@@ -6,8 +6,6 @@ refuse cookies of that name from anywhere else; over plain http no client would 
 cookie.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

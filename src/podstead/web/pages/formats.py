@@ -5,8 +5,6 @@ this table says with the library Babel, which has all of the CLDR and takes 8 Mi
 few lines of it that are needed here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal

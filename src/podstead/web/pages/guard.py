@@ -5,8 +5,6 @@ changing request comes from, gives the browser the secret that its sign-ins are 
 errors into pages that say what to do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum

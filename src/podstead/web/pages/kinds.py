@@ -4,8 +4,6 @@ The media type decides; the name decides only if the type is generic (``text/pla
 ``application/octet-stream``), because that is how many clients upload source code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType

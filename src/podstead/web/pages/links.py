@@ -9,8 +9,6 @@ An IRI is read as browsers do (WHATWG URL): they drop line breaks, take a backsl
 library for that.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final

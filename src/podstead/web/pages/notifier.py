@@ -4,8 +4,6 @@ them, for example.
 A feature takes what they are told, keeps it and delivers it. Without one, nothing happens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

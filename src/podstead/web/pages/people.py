@@ -4,8 +4,6 @@ Names that people choose for themselves are not used, so that nobody can be call
 else: it is the name of the pod on this server, what the reader's own contacts say, or an address.
 """
 
-from __future__ import annotations
-
 from contextvars import ContextVar
 from typing import Final
 from urllib.parse import quote, urlsplit

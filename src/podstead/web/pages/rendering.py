@@ -1,8 +1,6 @@
 """Renders pages from templates: their layout and navigation, what they say about errors, and the
 policy that each needs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What the pages of one origin share."""
 
-from __future__ import annotations
-
 from urllib.parse import urlsplit
 
 from podstead.core.clock import Randomness

@@ -6,8 +6,6 @@ compiled when they are first used. Each part of the pages has catalogues of its 
 folder; those of features are in their packages.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextvars import ContextVar

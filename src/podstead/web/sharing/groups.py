@@ -1,7 +1,5 @@
 """``/.pages/groups``: the groups of a person, with their names and members."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

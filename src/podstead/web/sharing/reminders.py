@@ -4,8 +4,6 @@ what has not been used for a year.
 The rules of a pod are looked through here; features add what they let in themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum

@@ -2,8 +2,6 @@
 resource or not, and how people ask for access and are answered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final

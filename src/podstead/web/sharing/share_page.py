@@ -4,8 +4,6 @@ The first form leads to a preview of what it changes for whom; the form of the p
 carry the state of the rules that the person has seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol

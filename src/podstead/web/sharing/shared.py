@@ -1,7 +1,5 @@
 """``/.pages/shared``: what others share with a person, and what the person shares with others."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -71,7 +69,7 @@ class ShownGrant:
     name: str
     text: str
     has_ended: bool = False
-    last: LastChange | None = None
+    last: "LastChange | None" = None
     token: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
 

@@ -1,7 +1,5 @@
 """What the templates of the sharing pages show, and what their forms send."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -7,8 +7,6 @@ sent to afterwards. The response goes through the browser: in the query or the f
 redirect URI, or with a form that the browser posts to it (OAuth 2.0 Form Post Response Mode).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

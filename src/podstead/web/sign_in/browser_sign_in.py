@@ -1,7 +1,5 @@
 """Signs browsers in to accounts: a factor is verified, and a session begins (A-58, A-61)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

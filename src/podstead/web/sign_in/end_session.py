@@ -5,8 +5,6 @@ once, and the person returns to the application. Otherwise a page asks first and
 that it would redirect to, since any site can send a browser here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode

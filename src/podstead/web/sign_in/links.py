@@ -6,8 +6,6 @@ Opening a link changes nothing, since mail programs and chats open links as well
 one-time link is in the address, so its page leads nowhere that would learn it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Signing in to an account: ``/idp/login`` (A-52)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

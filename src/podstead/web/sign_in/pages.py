@@ -2,8 +2,6 @@
 language, the first page of the server, its terms, and the parts that pages are made of.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -62,7 +60,7 @@ class SignInPage:
     have_accounts: bool = False
     has_other_ways: bool = True
     account_provider: str | None = None
-    external: ExternalProviderPage | None = None
+    external: "ExternalProviderPage | None" = None
 
     @route(addresses.SIGN_IN, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:

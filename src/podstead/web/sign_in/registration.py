@@ -5,8 +5,6 @@ Until the terms are accepted, every page leads there (:mod:`podstead.web.pages.g
 declines signs out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ and to those accepted from it later, which have other peers.
 Linux only: elsewhere the structures differ.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource

@@ -10,8 +10,6 @@ The rules, in the order in which they apply:
   newest. It stays blocked while it comes back faster than connections can be closed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter

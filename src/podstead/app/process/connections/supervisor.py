@@ -1,7 +1,5 @@
 """Closes connections and blocks addresses, in a thread of each worker, about once a second."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

@@ -12,8 +12,6 @@ the same way on both. What differs is the price: no read buffer stays with a con
 message is written to the connection by the caller, without another thread.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket
@@ -72,7 +70,7 @@ class SocketConnection(asyncio.Protocol):
 
     def __init__(
         self,
-        owner: SocketListener,
+        owner: "SocketListener",
         address: Address,
         loop: asyncio.AbstractEventLoop,
         plain: socket.socket | None,

@@ -8,8 +8,6 @@ proves that the client holds its key, and nothing else (A-160). Every connection
 handshake, since a resumed one would not present the certificate.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cryptography import x509
@@ -88,7 +86,7 @@ class ServerContext:
         self._certificate = None if own is None else _pem(own)
         self._known = BoundedCache[bytes, _Known](_CACHE_CHARACTERS)
 
-    def connection(self) -> TlsConnection:
+    def connection(self) -> "TlsConnection":
         """The server's side of a new connection."""
         return TlsConnection(SSL.Connection(self._context, None), self)
 

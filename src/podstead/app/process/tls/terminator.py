@@ -7,8 +7,6 @@ progress). For every request, that name is replaced with the client's address, i
 the TLS parameters, in the ASGI TLS extension. A connection without such a name is refused.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import logging

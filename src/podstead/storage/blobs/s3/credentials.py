@@ -4,8 +4,6 @@ The library reads the variables of the environment, and asks the services that g
 machines and containers. It does not read the file that the tools of AWS share, so this does.
 """
 
-from __future__ import annotations
-
 import configparser
 import os
 from collections.abc import Callable, Mapping
