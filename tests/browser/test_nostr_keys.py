@@ -275,7 +275,7 @@ def test_an_old_session_requires_a_new_sign_in_and_returns(
     """A-86: what the server says then is tested where time can be moved."""
 
     def refuse(route: Route) -> None:
-        route.fulfill(status=403, json={"code": "SIGN_IN_AGAIN", "message": "Sign in first"})
+        route.fulfill(status=403, json={"error": "Sign in again", "message": "Sign in again"})
 
     sign_in(page, provider, person)
     page.route("**/idp/nostr/challenge", refuse)

@@ -304,6 +304,40 @@ def test_a_finger_turns_to_the_next_document(chromium: Browser, pod: Pod, owner:
         expect(look.locator("pre")).to_have_text("b.txt")
 
 
+def test_a_finger_that_stays_opens_the_menu_and_chooses_nothing(
+    chromium: Browser, pod: Pod, owner: Client
+) -> None:
+    """Wherever it is when it leaves: what opens lies under it."""
+    assert owner.get(f"{pod.root}files/a.txt").status == 200
+    with chromium.new_context(
+        viewport={"width": 360, "height": 740}, has_touch=True, service_workers="block"
+    ) as context:
+        page = context.new_page()
+        sign_in(page, pod)
+        session = context.new_cdp_session(page)
+        menu = page.get_by_role("menu")
+        for name in ("a.txt", "c.txt"):
+            place = row(page, name).bounding_box()
+            assert place is not None
+            points = [{"x": place["x"] + 60, "y": place["y"] + 15}]
+            session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": points})
+            expect(menu).to_be_visible()
+            session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+            expect(menu).to_be_visible()
+            expect(row(page, name)).to_be_visible()
+            box = menu.bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] == pytest.approx(740, abs=1), "at the bottom"
+            page.keyboard.press("Escape")
+            expect(menu).to_be_hidden()
+        row(page, "a.txt").locator(".picture").tap()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        address = page.url
+        page.go_back()
+        expect(page.get_by_role("dialog")).to_be_hidden()
+        assert page.url == address
+
+
 def test_a_picture_does_not_wait_for_the_text_before_it(
     files: Page, pod: Pod, owner: Client
 ) -> None:

@@ -55,8 +55,6 @@ class PodsteadError(Exception):
     code: ErrorCode | None = None
     known_text: str | None = None
     """The text that clients compare, if it is not the reason phrase of the status (A-90)."""
-    is_for_script = False
-    """Whether a script of a page gets the error, which knows it by the name of its code."""
 
     def __init__(
         self,

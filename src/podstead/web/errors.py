@@ -1,8 +1,7 @@
 """Makes responses of errors. Only this file maps errors to statuses.
 
 Bodies are JSON ``{"error", "message"}`` (A-9), or a plain page if the Accept header prefers HTML
-(P-17). The message is the public text of the error. Scripts of pages, which get it in the language
-of the person, tell errors apart by ``code``. The cause is never sent, only logged.
+(P-17). The message is the public text of the error. Its cause is never sent, only logged.
 """
 
 from collections.abc import Callable
@@ -60,7 +59,6 @@ _RETRY_S = 1
 class _ErrorBody(msgspec.Struct, omit_defaults=True):
     error: str
     message: str
-    code: str | None = None
     retry_after_s: int | None = msgspec.field(name="retryAfter", default=None)
     used_bytes: int | None = msgspec.field(name="usedBytes", default=None)
     limit_bytes: int | None = msgspec.field(name="limitBytes", default=None)
@@ -104,8 +102,6 @@ def refusal(
         return page_response(page, status=status, method=method, headers=headers)
     message = INTERNAL_MESSAGE if status == 500 else text_of(error)
     body = _ErrorBody(error.known_text or reason, message)
-    if error.is_for_script and error.code is not None:
-        body.code = error.code.name
     if isinstance(error, errors.RateLimited):
         body.retry_after_s = error.retry_after_s
     elif isinstance(error, errors.QuotaExceeded):

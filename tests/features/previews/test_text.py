@@ -254,7 +254,7 @@ def test_what_the_standard_library_writes_is_read(rows: list[list[str]]) -> None
         ("application/octet-stream", "a.exe", Kind.OTHER),
         ("video/mp4", "a.py", Kind.VIDEO),
         ("application/x-unknown+xml", "a", Kind.SOURCE),
-        ("application/vnd.ms-excel", "a.csv", Kind.OTHER),
+        ("application/vnd.ms-excel", "a.csv", Kind.SPREADSHEET),
     ],
 )
 def test_the_media_type_decides_before_the_name(essence: str, name: str, kind: Kind) -> None:

@@ -78,7 +78,7 @@ class ShownText(HTMLParser):
         lexed = Environment(extensions=["jinja2.ext.i18n"]).lex(path.read_text("utf-8"))
         html = "".join(value if kind == "data" else " " for _, kind, value in lexed)
         # A block of a template may be no more than the attributes of a tag of its layout.
-        self.feed(re.sub(r'(?:\A|\s)[\w-]+="[^"<>]*"(?=[^<>]*(?:<|\Z))', "", html))
+        self.feed(re.sub(r'\s[\w-]+="[^"<>]*"(?=[^<>]*<)', "", html))
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -95,7 +95,7 @@ class ShownText(HTMLParser):
             self.words += re.findall(r"[^\W\d_][\w-]+", data)
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: str(path.relative_to(SOURCES)))
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_template_has_no_text_that_is_not_translated(path: Path) -> None:
     assert set(ShownText(path).words) <= NOT_TRANSLATED
 
@@ -132,10 +132,6 @@ async def test_the_sign_in_to_an_account_is_in_the_language_of_its_reader(start:
         page = await browser.get(path, Accept_Language="de")
         assert '<html lang="de">' in page.text
         assert text in page.text
-    page = await browser.get("/idp/login", Accept_Language="de")
-    said = re.findall(r'data-text-\w+="([^"]*)"', page.text)
-    assert {"Der Browser konnte hier keinen Passkey verwenden."} < set(said)
-    assert not {"Nothing", "This", "The"} & {text.partition(" ")[0] for text in said}
     await browser.post("/.pages/language", {"language": "es", "next": "/"})
     page = await browser.get("/idp/login", Accept_Language="de")
     assert "Contraseña" in page.text

@@ -39,7 +39,6 @@ from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.pages.addresses import ACCOUNT, AGAIN
 from podstead.web.pages.cookies import BROWSER, FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.formats import machine_time
-from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
@@ -371,7 +370,7 @@ class NostrSignInEndpoints:
     def refused(self, page: PageRequest, refusal: RequestRefused) -> Response:
         """What the script shows, and where an account can be created with a key that has none."""
         status, _ = status_of(refusal)
-        body: dict[str, object] = {"success": False, "error": refusal_text(refusal)}
+        body: dict[str, object] = {"success": False, "error": str(refusal)}
         headers: list[HeaderField] = []
         if isinstance(refusal, RateLimited):
             body["retryAfter"] = refusal.retry_after_s

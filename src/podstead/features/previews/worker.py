@@ -69,7 +69,12 @@ FORMATS: Final = {
 }
 """The formats in which linked data is shown as text: their names and media types."""
 _VIEWS_OF_TEXT: Final = {TEXT: _VIEWS_OF_LINKED_DATA[TEXT]}
-_WITHOUT_PREVIEW: Final = frozenset({Kind.FOLDER, Kind.ARCHIVE, Kind.OTHER})
+_WITHOUT_PREVIEW: Final = frozenset(
+    {
+        *(Kind.DOCUMENT, Kind.SPREADSHEET, Kind.PRESENTATION),
+        *(Kind.FOLDER, Kind.ARCHIVE, Kind.OTHER),
+    }
+)
 
 
 class PreviewsInWorker(WorkerFeature):

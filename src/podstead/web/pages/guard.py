@@ -206,7 +206,6 @@ class PageGuard:
     def _refused(self, error: RequestRefused, page: PageRequest) -> Response:
         """A page that describes the error and names the next step; programs get JSON."""
         if not page.wants_page:
-            error.is_for_script = True
             if page.is_of_provider:
                 error.args = (refusal_text(error),)  # a script of a page shows it
             raise error

@@ -25,6 +25,9 @@ class Kind(Enum):
     PDF = "pdf"
     MARKDOWN = "markdown"
     TABLE = "table"
+    DOCUMENT = "text-document"
+    SPREADSHEET = "spreadsheet"
+    PRESENTATION = "presentation"
     SOURCE = "source"
     TEXT = "text"
     ARCHIVE = "archive"
@@ -38,6 +41,7 @@ class Kind(Enum):
 
 _TEXTS: Final = frozenset({Kind.LINKED_DATA, Kind.MARKDOWN, Kind.TABLE, Kind.SOURCE, Kind.TEXT})
 
+_OFFICE: Final = "application/vnd.openxmlformats-officedocument"
 _KINDS: Final = MappingProxyType(
     {
         **dict.fromkeys(RDF_TYPES, Kind.LINKED_DATA),
@@ -50,6 +54,16 @@ _KINDS: Final = MappingProxyType(
         "text/plain": Kind.TEXT,
         "text/vcard": Kind.TEXT,
         "text/calendar": Kind.TEXT,
+        "application/msword": Kind.DOCUMENT,
+        "application/rtf": Kind.DOCUMENT,
+        "application/vnd.oasis.opendocument.text": Kind.DOCUMENT,
+        "application/vnd.oasis.opendocument.spreadsheet": Kind.SPREADSHEET,
+        "application/vnd.oasis.opendocument.presentation": Kind.PRESENTATION,
+        "application/vnd.ms-excel": Kind.SPREADSHEET,
+        "application/vnd.ms-powerpoint": Kind.PRESENTATION,
+        f"{_OFFICE}.wordprocessingml.document": Kind.DOCUMENT,
+        f"{_OFFICE}.spreadsheetml.sheet": Kind.SPREADSHEET,
+        f"{_OFFICE}.presentationml.presentation": Kind.PRESENTATION,
         "application/zip": Kind.ARCHIVE,
         "application/gzip": Kind.ARCHIVE,
         "application/x-tar": Kind.ARCHIVE,
@@ -142,11 +156,20 @@ LANGUAGES: Final = frozenset({*_LANGUAGES.values(), *_ENDINGS.values()})
 _KINDS_OF_ENDINGS: Final = MappingProxyType(
     {
         "csv": Kind.TABLE,
+        "doc": Kind.DOCUMENT,
+        "docx": Kind.DOCUMENT,
         "log": Kind.TEXT,
         "markdown": Kind.MARKDOWN,
         "md": Kind.MARKDOWN,
+        "odp": Kind.PRESENTATION,
+        "ods": Kind.SPREADSHEET,
+        "odt": Kind.DOCUMENT,
+        "ppt": Kind.PRESENTATION,
+        "pptx": Kind.PRESENTATION,
         "tsv": Kind.TABLE,
         "txt": Kind.TEXT,
+        "xls": Kind.SPREADSHEET,
+        "xlsx": Kind.SPREADSHEET,
     }
 )
 

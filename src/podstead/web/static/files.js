@@ -325,7 +325,7 @@ export function watch(address, changed) {
 }
 
 /** @param {KeyboardEvent} event */
-function isTyping(event) {
+export function isTyping(event) {
   return event.target instanceof Element && event.target.closest("input, textarea, select") !== null;
 }
 

@@ -1,6 +1,7 @@
 // Quick look: what is in a document, in a dialog above the list, from one document to the next.
 
 import { list } from "./files.js";
+import { closeByBack } from "./dialogs.js";
 import { addStyles } from "./pods.js";
 import { focusOn, fetched, pathOf } from "./rows.js";
 
@@ -36,7 +37,10 @@ export async function open(row) {
   details.href = address;
   view.replaceChildren();
   view.removeAttribute("aria-busy"); // with the one before, which may not have arrived
-  if (!dialog.open) dialog.showModal();
+  if (!dialog.open) {
+    dialog.showModal();
+    closeByBack(dialog);
+  }
   if (row.querySelector(".kind-image")) {
     const picture = document.createElement("img");
     picture.alt = shown;

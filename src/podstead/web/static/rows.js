@@ -1,6 +1,6 @@
 // What is done with one row of the list of files: its menu, its new name, deleting it.
 
-import { list } from "./files.js";
+import { isTyping, list } from "./files.js";
 
 export const menu = /** @type {HTMLElement} */ (document.getElementById("row-menu"));
 const said = /** @type {HTMLElement} */ (document.getElementById("said"));
@@ -173,23 +173,35 @@ function startMenu() {
 function startLongPress() {
   let timer = 0;
   let [x, y] = [0, 0];
+  let isTouched = false;
   let wasLong = false;
+  const stop = () => clearTimeout(timer);
+  document.addEventListener("pointerdown", () => (wasLong = false), { capture: true });
   members.addEventListener("pointerdown", (event) => {
-    wasLong = false;
     const row = rowOf(event.target);
     if (event.pointerType !== "touch" || !row) return;
+    isTouched = true;
     [x, y] = [event.clientX, event.clientY];
-    timer = setTimeout(() => {
-      wasLong = true;
-      if (!menu.matches(":popover-open")) openMenu(row, event);
-    }, 600);
+    timer = setTimeout(() => menu.matches(":popover-open") || openMenu(row, event), 600);
   });
-  const stop = () => clearTimeout(timer);
   members.addEventListener("pointermove", (event) => {
     if (Math.hypot(event.clientX - x, event.clientY - y) > 10) stop();
   });
-  for (const type of ["pointerup", "pointercancel"]) members.addEventListener(type, stop);
-  members.addEventListener(
+  menu.addEventListener("beforetoggle", (event) => {
+    if (isTouched && event.newState === "open") wasLong = true;
+  });
+  for (const type of ["pointerup", "pointercancel"]) {
+    members.addEventListener(type, (event) => {
+      stop();
+      isTouched = false;
+      if (!wasLong) return;
+      // Browsers close what is open when a finger leaves beside it, so it is opened again.
+      const place = /** @type {PointerEvent} */ (event);
+      requestAnimationFrame(() => menu.matches(":popover-open") || (current && openMenu(current, place)));
+    });
+  }
+  // What lies under the finger by now, which may be the menu, is not what was meant.
+  document.addEventListener(
     "click",
     (event) => {
       if (!wasLong) return;
@@ -313,6 +325,14 @@ async function pressedPointer(event) {
 
 // --- keys --------------------------------------------------------------------------------------
 
+/** Ctrl+Z undoes what the page offers to undo. @param {KeyboardEvent} event */
+function pressedUndo(event) {
+  const undo = said.querySelector("button");
+  if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || isTyping(event) || !undo) return;
+  event.preventDefault();
+  undo.click();
+}
+
 /** @param {KeyboardEvent} event */
 function pressed(event) {
   const row = rowOf(event.target);
@@ -336,6 +356,7 @@ function deleteRows(row) {
 if (list) {
   startMenu();
   members.addEventListener("keydown", pressed);
+  document.addEventListener("keydown", pressedUndo);
   members.addEventListener("click", clickedPicture);
   if (isOffered("move")) {
     // Whoever presses a row and moves at once does not wait for the script.

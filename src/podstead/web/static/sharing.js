@@ -1,5 +1,6 @@
 // Sharing in a dialog: the pages about access, without leaving the files.
 
+import { closeByBack } from "./dialogs.js";
 import { addStyles } from "./pods.js";
 
 const OPENER = "a[data-share]";
@@ -68,7 +69,12 @@ async function show(dialog, address, options) {
   dialog.replaceChildren(close, heading, document.importNode(found.content, true));
   enhance(dialog);
   if (found.content.querySelector("[data-sharing-notice]") !== null) dialog.dataset.saved = "yes";
-  if (!dialog.open) dialog.showModal();
+  if (!dialog.open) {
+    dialog.showModal();
+    closeByBack(dialog, () => {
+      if (dialog.dataset.saved) window.location.reload(); // the page says who can see what
+    });
+  }
   const field = options === undefined ? dialog.querySelector("#who") : null;
   (field instanceof HTMLElement ? field : heading).focus();
   return found;
@@ -175,7 +181,7 @@ function copyLink(event) {
   if (event.defaultPrevented || !(form instanceof HTMLFormElement) || !form.matches("[data-copy-link]")) return;
   event.preventDefault();
   const dialog = newDialog();
-  dialog.addEventListener("close", () => window.location.reload());
+  dialog.dataset.saved = "yes";
   send(dialog, form, event.submitter);
 }
 
@@ -191,10 +197,7 @@ function openDialog(event) {
 export function open(link) {
   const dialog = newDialog();
   dialog.dataset.close = link.dataset.close ?? "";
-  dialog.addEventListener("close", () => {
-    link.focus();
-    if (dialog.dataset.saved) window.location.reload(); // the page says who can see what
-  });
+  dialog.addEventListener("close", () => link.focus());
   void show(dialog, link.href);
 }
 

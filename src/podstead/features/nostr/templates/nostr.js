@@ -2,7 +2,7 @@
 // (NIP-07). Without this script what belongs to it stays hidden.
 (() => {
   "use strict";
-  /** @typedef {Partial<Record<"code" | "error" | "message" | "registerUrl", string>>} Answer */
+  /** @typedef {Partial<Record<"error" | "message" | "registerUrl", string>>} Answer */
   /** @typedef {Error & { answer?: Answer }} Refusal */
   /** @typedef {({ signEvent: (event: object) => Promise<unknown> })} Signer */
   // No element has the id "nostr": it would be what `window.nostr` is without an extension.
@@ -105,9 +105,11 @@
   /** @param {Refusal} error */
   function explain(error) {
     if (error.answer) return /[.?!]$/.test(error.message) ? error.message : `${error.message}.`;
-    const { textMissing = "", textUnsigned = "", textUnreachable = "" } = dataset;
-    if (error.name === "NoExtension") return textMissing;
-    return error.name === "NotSigned" ? textUnsigned : textUnreachable;
+    if (error.name === "NoExtension") {
+      return dataset.textMissing || "This browser has no Nostr extension, or the extension is disabled for this site. Install one, such as nos2x or Alby, and reload the page.";
+    }
+    if (error.name === "NotSigned") return dataset.textUnsigned || "Nothing was done: the extension did not sign.";
+    return dataset.textUnreachable || "Nothing was done: the server could not be reached. Try again.";
   }
 
   button.addEventListener("click", async () => {
@@ -118,7 +120,7 @@
       await (dataset.nostr === "sign-in" ? signIn() : link());
     } catch (caught) {
       const error = /** @type {Refusal} */ (caught);
-      if (error.answer?.code === "SIGN_IN_AGAIN") {
+      if (error.answer && error.answer.error === "Sign in again") {
         location.assign(`/idp/login?again=nostr${back ? `&next=${encodeURIComponent(back)}` : ""}`);
       }
       problem.textContent = explain(error);

@@ -2,7 +2,7 @@
 // that knows no passkeys, what belongs to them stays hidden.
 (() => {
   "use strict";
-  /** @typedef {Error & { answer?: { code?: string, error?: string, message?: string }, status?: number }} Refusal */
+  /** @typedef {Error & { answer?: { error?: string, message?: string }, status?: number }} Refusal */
   const part = document.getElementById("passkeys");
   if (!part || !window.PublicKeyCredential || !navigator.credentials) return;
   const { dataset } = part;
@@ -100,10 +100,10 @@
 
   /** @param {Refusal} error */
   function explain(error) {
-    if (error.answer) return /[.?!]$/.test(error.message) ? error.message : `${error.message}.`;
-    const { textKnown = "", textCancelled = "", textUnusable = "" } = dataset;
-    if (error.name === "InvalidStateError") return textKnown;
-    return error.name === "NotAllowedError" ? textCancelled : textUnusable;
+    if (error.answer) return error.message;
+    if (error.name === "InvalidStateError") return dataset.textKnown || "This device already has a passkey for your account.";
+    if (error.name === "NotAllowedError") return dataset.textCancelled || "Nothing was done: the request was cancelled or took too long.";
+    return dataset.textUnusable || "The browser could not use a passkey here.";
   }
 
   async function suggest() {
@@ -115,7 +115,7 @@
     } catch (caught) {
       const error = /** @type {Refusal} */ (caught);
       // Nobody asked for it: only what the server said of a passkey that was chosen is shown.
-      if (error.answer && error.status !== 429) problem.textContent = explain(error);
+      if (error.answer && error.answer.error !== "Too Many Requests") problem.textContent = error.message;
     }
   }
 
@@ -127,7 +127,7 @@
       await (dataset.passkeys === "add" ? add() : signIn({}));
     } catch (caught) {
       const error = /** @type {Refusal} */ (caught);
-      if (error.answer?.code === "SIGN_IN_AGAIN") {
+      if (error.answer && error.answer.error === "Sign in again") {
         location.assign(`/idp/login?again=passkeys${back ? `&next=${encodeURIComponent(back)}` : ""}`);
       }
       problem.textContent = explain(error);
