@@ -331,7 +331,6 @@ class WrittenTerm:
     iri: str | None = None
     link: Address | None = None
     note: str | None = None
-    is_literal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,9 +380,7 @@ def _object(value: Object, links: Links) -> WrittenTerm:
     datatype = value.datatype.value
     if note is None and datatype != vocab.XSD_STRING:
         note = labels.term_text(datatype)
-    return WrittenTerm(
-        labels.shortened(value.value, labels.MAX_LITERAL_CHARACTERS), note=note, is_literal=True
-    )
+    return WrittenTerm(labels.shortened(value.value, labels.MAX_LITERAL_CHARACTERS), note=note)
 
 
 def _node(term: Subject | GraphName, links: Links) -> WrittenTerm:

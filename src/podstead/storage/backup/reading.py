@@ -8,7 +8,6 @@ backup with a manifest is complete, and each of its files can be verified.
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Final, Protocol
 
@@ -88,11 +87,6 @@ class Manifest(msgspec.Struct, frozen=True):
     files_sha256: str
     previous: str | None = None
     faults: tuple[str, ...] = ()
-
-    @property
-    def moment_s(self) -> float:
-        """The moment in Unix seconds."""
-        return datetime.fromisoformat(self.moment).timestamp()
 
 
 _records = msgspec.json.Decoder(FileRecord)
