@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+import contextlib
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
@@ -18,6 +16,7 @@ from tests.conformance.agents import (
     acl_turtle,
     create_agent,
 )
+from tests.support.http_servers import Handler, serving
 from tests.support.rdf import JSON_LD, TURTLE
 from tests.support.server import ServerProcess
 
@@ -308,37 +307,28 @@ class ForeignServer:
     def __init__(self) -> None:
         self.content: bytes | None = None
         self.requests: list[dict[str, str]] = []
+        self.url = ""
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[ForeignServer]:
         foreign = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
+        class Answering(Handler):
+            def respond(self) -> None:
                 foreign.requests.append({k.lower(): v for k, v in self.headers.items()})
-                self.send_response(404 if foreign.content is None else 200)
-                self.send_header("Content-Type", TURTLE)
-                self.send_header("Content-Length", str(len(foreign.content or b"")))
-                self.end_headers()
-                self.wfile.write(foreign.content or b"")
+                status = 404 if foreign.content is None else 200
+                self.answer(status, foreign.content or b"", {"Content-Type": TURTLE})
 
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://localhost:{self._server.server_port}/"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        with serving(Answering) as port:
+            self.url = f"http://localhost:{port}/"
+            yield self
 
 
 @pytest.fixture
 def foreign() -> Iterator[ForeignServer]:
     """Another server."""
-    server = ForeignServer()
-    yield server
-    server.close()
+    with ForeignServer().running() as server:
+        yield server
 
 
 def test_w_14_foreign_groups_are_fetched(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 from tests.conformance.agents import LDP, N3_PATCH, SPARQL_UPDATE, Agent, create_agent
 from tests.conformance.conformance_places import OPTIONS
 from tests.conformance.rdf_samples import PATCHES
+from tests.support.http_servers import Handler, serving
 from tests.support.rdf import FORMATS, JSON_LD, N_QUADS, N_TRIPLES, RDF_XML, TRIG, TURTLE
 from tests.support.server import ServerProcess, running_server
 
@@ -25,33 +24,21 @@ class ContextServer:
 
     def __init__(self) -> None:
         self.requests: list[str] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                outer.requests.append(self.path)
-                self.send_response(200 if self.path == "/names" else 404)
-                self.send_header("Content-Type", JSON_LD)
-                self.send_header("Content-Length", str(len(CONTEXT)))
-                self.end_headers()
-                self.wfile.write(CONTEXT)
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.origin = f"http://127.0.0.1:{self._server.server_port}"
+        self.origin = ""
 
     @contextlib.contextmanager
     def running(self) -> Iterator[ContextServer]:
-        thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
+        outer = self
+
+        class Answering(Handler):
+            def respond(self) -> None:
+                outer.requests.append(self.path)
+                status = 200 if self.path == "/names" else 404
+                self.answer(status, CONTEXT, {"Content-Type": JSON_LD})
+
+        with serving(Answering) as port:
+            self.origin = f"http://127.0.0.1:{port}"
             yield self
-        finally:
-            self._server.shutdown()
-            self._server.server_close()
-            thread.join()
 
 
 @pytest.fixture

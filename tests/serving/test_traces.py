@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from podstead.app.monitoring.observability import tracing_is_wanted
+from tests.support.http_servers import Handler, serving
 from tests.support.processes import clean_environment, run_process
 from tests.support.server import DEADLINE_S, ServerProcess
 
@@ -28,31 +27,7 @@ class Collector:
 
     def __init__(self) -> None:
         self.spans: list[Any] = []
-        kept = self.spans
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                content = self.rfile.read(int(self.headers["Content-Length"]))
-                request = ExportTraceServiceRequest.FromString(content)
-                for resource in request.resource_spans:
-                    for scope in resource.scope_spans:
-                        kept.extend(scope.spans)
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                """Be silent."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self.url = ""
 
     def of_trace(self, trace: str) -> list[Any]:
         return [span for span in self.spans if span.trace_id.hex() == trace]
@@ -61,8 +36,18 @@ class Collector:
 @pytest.fixture
 def collector() -> Iterator[Collector]:
     collector = Collector()
-    yield collector
-    collector.close()
+
+    class Collecting(Handler):
+        def respond(self) -> None:
+            request = ExportTraceServiceRequest.FromString(self.body())
+            for resource in request.resource_spans:
+                for scope in resource.scope_spans:
+                    collector.spans.extend(scope.spans)
+            self.answer(200)
+
+    with serving(Collecting) as port:
+        collector.url = f"http://127.0.0.1:{port}"
+        yield collector
 
 
 def traced_server(root: Path, collector: Collector, *options: str) -> ServerProcess:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
+
+from tests.support.http_servers import Handler, serving
 
 CONTEXT = "https://www.w3.org/ns/solid/oidc-context.jsonld"
 
@@ -60,27 +60,15 @@ def client_document(client_id: str, *redirect_uris: str, **members: object) -> s
 def running_website() -> Iterator[Website]:
     """An empty site that is gone in the end."""
     website = Website("")
-    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(website)) as server:
-        website.origin = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        yield website
-        server.shutdown()
-        thread.join()
 
-
-def _handler(website: Website) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Answering(Handler):
+        def respond(self) -> None:
             document = website.documents.get(urlsplit(self.path).path)
-            self.send_response(404 if document is None else 200)
-            if document is not None:
-                self.send_header("Content-Type", document.content_type)
-            self.end_headers()
-            if document is not None:
-                self.wfile.write(document.body)
+            if document is None:
+                self.answer(404)
+            else:
+                self.answer(200, document.body, {"Content-Type": document.content_type})
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-            """Say nothing."""
-
-    return Handler
+    with serving(Answering) as port:
+        website.origin = f"http://127.0.0.1:{port}"
+        yield website

@@ -8,7 +8,6 @@ import queue
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.support.browser_fixtures import axe, chromium  # noqa: F401 - fixtures
 from tests.support.browser_people import PHONE_WIDTH, Window, sign_in, sign_out, violations
 from tests.support.chromium import with_notifications
+from tests.support.http_servers import Handler, serving
 from tests.support.people import create_account
 from tests.support.push_subscription import Subscription
 from tests.support.server import ServerProcess, server_fixture
@@ -48,24 +48,13 @@ def running_push_service() -> Iterator[tuple[str, queue.Queue[bytes]]]:
     """Its address, and the bodies that it has taken."""
     taken: queue.Queue[bytes] = queue.Queue()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            taken.put(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(201)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    class Taking(Handler):
+        def respond(self) -> None:
+            taken.put(self.body())
+            self.answer(201)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://localhost:{server.server_port}/", taken
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Taking) as port:
+        yield f"http://localhost:{port}/", taken
 
 
 @pytest.fixture

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 import stat
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -26,6 +24,7 @@ from podstead.cli.commands import main
 from podstead.rdf.patch_parsers import parse_n3_patch
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
+from tests.support.http_servers import Handler, serving
 
 WEB_ID = "https://pods.example/alice/#me"
 CERT = rdflib.Namespace("http://www.w3.org/ns/auth/cert#")
@@ -153,29 +152,16 @@ class Document:
 
 @contextmanager
 def served() -> Iterator[Document]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_PATCH(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            page.asked.append((self.command, self.path, dict(self.headers), body))
-            self.send_response(page.status)
-            if page.location:
-                self.send_header("Location", page.location)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    page = Document("")
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-            """Say nothing."""
+    class Answering(Handler):
+        def respond(self) -> None:
+            page.asked.append((self.command, self.path, dict(self.headers), self.body()))
+            self.answer(page.status, b"", {"Location": page.location} if page.location else {})
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    page = Document(f"http://localhost:{server.server_port}/alice/")
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with serving(Answering) as port:
+        page.url = f"http://localhost:{port}/alice/"
         yield page
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @pytest.fixture
