@@ -22,6 +22,14 @@ from tests.support.server import ServerProcess
 
 pytestmark = pytest.mark.needs("chromium")
 
+FOLDERS = ("Accounts", "Books", "Cooking", "Documents", "Family", "Garden", "House", "Letters")
+"""What stands before the folder that is shared by its name."""
+ENTRIES = [
+    (f"{folder}/{number}.ttl", b"<> a <#Entry> .", "text/turtle")
+    for folder in ("bookmarks", "calendar", "contacts", "groups", "notes")
+    for number in range(3)
+]
+"""What pages and applications keep in the pod, newer than everything else."""
 BEFORE = {"share": 5, "photos": 4, "undo": 2, "link": 6, "application": 4}
 
 
@@ -54,15 +62,17 @@ class Steps:
 
 @pytest.fixture
 def pod(provider: ServerProcess) -> Pod:
-    """Somebody with a few files, and photos of two summers. Each test has its own, since it changes
-    them."""
+    """Somebody with ten folders, photos of two summers, and entries that applications keep. Each
+    test has its own, since it changes them."""
     owner = create_account(provider)
     with owner.owner() as client:
         for path, content, media_type in (
+            *((f"{name}/x.txt", b"x", "text/plain") for name in FOLDERS),
             ("Trip/plan.txt", b"Pack the tent.", "text/plain"),
             ("Photos/sea.jpg", taken_at("2025:07:14 10:00:00"), "image/jpeg"),
             ("Photos/hills.jpg", taken_at("2026:08:02 10:00:00"), "image/jpeg"),
             ("report.txt", b"All is well.", "text/plain"),
+            *ENTRIES,
         ):
             assert client.put(f"/{owner.name}/{path}", content, media_type).status == 201
     return Pod(provider, owner, create_account(provider))

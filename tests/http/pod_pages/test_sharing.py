@@ -594,7 +594,7 @@ async def test_a_request_on_home_is_not_among_what_happened_too(
     recent = page.partition("Recent files")[2]
     assert "sea.txt" in recent
     assert "inbox" not in recent
-    assert "inbox" in words(await alice.get("/.pages/activity"))
+    assert "inbox" in words(await alice.get("/.pages/activity?apps=yes"))
 
 
 async def test_home_shows_each_file_once_and_not_what_is_gone_or_for_applications(

@@ -5,8 +5,10 @@ what happened in it, and what takes the space.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import astuple, dataclass, replace
 from itertools import groupby
+from mimetypes import guess_type
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlencode
 
@@ -22,10 +24,11 @@ from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsa
 from podstead.wac.modes import Mode
 from podstead.web.account.actor_names import AgentNames, agent_text
 from podstead.web.codes import WebCodes
-from podstead.web.files.members import Member, MemberLists, Sorting
+from podstead.web.files.members import Member, MemberLists, Order, Sorting, in_order
 from podstead.web.files.starred import StarredResources
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import ACTIVITY, files_url, is_for_apps, shown_name
+from podstead.web.pages.kinds import Kind, kind_of
 from podstead.web.pages.notifier import Notifier
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
@@ -223,6 +226,17 @@ class ShownChange:
     agent: str
     """The agent as the filter names it."""
     at_ms: int
+    above: str
+    """The page about the folder that it is in."""
+    count: int = 1
+    """How many files the line stands for."""
+
+    @property
+    def shape(self) -> str:
+        """The name of the icon of the kind of content that the name suggests."""
+        if self.is_container or self.count > 1:
+            return Kind.FOLDER.value
+        return kind_of(guess_type(self.name)[0] or "application/octet-stream", self.name).value
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +354,7 @@ def shown_change(
         who=agent_text(change.agent, viewer=person.identity, base_url=base_url, names=names),
         agent=NOBODY if change.agent is None else change.agent,
         at_ms=change.at_ms,
+        above=files_url(above),
     )
 
 
@@ -398,7 +413,7 @@ def _number(typed: str) -> int | None:
 
 
 RECENT_FILES: Final = 8
-READ_CHANGES: Final = 60
+READ_CHANGES: Final = 100
 """How many changes of a pod are looked at for its recent files."""
 SHOWN_SHARED: Final = 5
 SHOWN_STARRED: Final = 8
@@ -446,8 +461,10 @@ class HomePage:
         pods = []
         recent: list[ShownChange] = []
         folders: list[Member] = []
+        starred = await self.starred.of(page)
         for root in person.pods:
-            folders += await self._own_folders(page, root)
+            newest = await recent_files(self.activity, page.identity, root)
+            folders += await self._own_folders(page, root, starred, newest)
             used_bytes, quota_bytes = await self.usage.total(page.identity, root)
             pods.append(
                 {
@@ -459,7 +476,6 @@ class HomePage:
                     "percent": percent_used(used_bytes, quota_bytes),
                 }
             )
-            newest = await recent_files(self.activity, page.identity, root)
             names = await self.agent_names(root, (each.agent for each in newest))
             recent += [
                 shown_change(each, person, root, self.site.base_url, names) for each in newest
@@ -478,9 +494,10 @@ class HomePage:
             reminders=shown_reminders(await self.reminders.on(page), Names(self.site.base_url)),
             news=await self.notifier.newest_unread(person, limit=SHOWN_NEWS),
             pods=pods,
-            recent=recent[:RECENT_FILES],
+            recent=in_groups(recent)[:RECENT_FILES],
             starred=await self.starred.rows(page, limit=SHOWN_STARRED),
             folders=folders[:SHOWN_FOLDERS_AT_HOME],
+            all_folders=files_url(person.pods[0]) if folders else None,
             shared=[
                 {
                     "name": shown_name(each.resource),
@@ -497,19 +514,59 @@ class HomePage:
         )
 
     async def _own_folders(
-        self, page: PageRequest, root: identifiers.ResourcePath
+        self,
+        page: PageRequest,
+        root: identifiers.ResourcePath,
+        starred: AbstractSet[identifiers.ResourcePath],
+        newest: Sequence[PastChange],
     ) -> Sequence[Member]:
-        """The folders of a pod that are the person's own, none if the rules keep them from the
-        person. Raises StorageError."""
+        """The folders of a pod that are the person's own, those in use first; none if the rules
+        keep them from the person. Raises StorageError."""
         try:
             members, _request = await self.lists.read(page, root)
         except (AccessDenied, NotFound):
             return ()
-        return [each for each in members.sorted(Sorting()) if _is_own_folder(each)]
+        own = [each for each in members.all if each.is_container and not is_for_apps(each.path)]
+        unused = await self.lists.unused(page, own)
+        changed = Sorting(Order.CHANGED, descending=True)
+        shown = in_order([each for each in own if each.path not in unused], changed)
+        used = [top_folder(each.path, root) for each in newest]
+        order = {path: place for place, path in reversed([*enumerate(used)])}
+        return sorted(
+            shown, key=lambda each: (each.path not in starred, order.get(each.path, len(used)))
+        )
 
 
-def _is_own_folder(member: Member) -> bool:
-    return member.is_container and not is_for_apps(member.path)
+def top_folder(path: identifiers.ResourcePath, root: identifiers.ResourcePath) -> str:
+    """The folder of a pod that something is in, which is the pod itself for what is in none."""
+    folder, slash, _rest = path[len(root) :].partition("/")
+    return root + folder + slash if slash else root
+
+
+_AT_ONCE_MS: Final = 15 * 60_000
+"""Within what time files that came into one folder are shown as one line."""
+_MANY: Final = 3
+
+
+def in_groups(files: Sequence[ShownChange]) -> list[ShownChange]:
+    """Files that somebody put into one folder at about the same time as one line for the folder,
+    where they are many; the newest first, as they are given."""
+    groups: dict[tuple[str, str, str, ChangeKind], list[list[ShownChange]]] = {}
+    found: list[list[ShownChange]] = []
+    for each in files:
+        key = each.folder, each.above, each.agent, each.kind
+        known = groups.setdefault(key, [])
+        if not known or known[-1][0].at_ms - each.at_ms > _AT_ONCE_MS:
+            known.append([])
+            found.append(known[-1])
+        known[-1].append(each)
+    shown = []
+    for group in found:
+        if len(group) < _MANY or group[0].kind is not ChangeKind.CREATED:
+            shown += group
+        else:
+            shown.append(replace(group[0], address=group[0].above, count=len(group)))
+    return sorted(shown, key=lambda each: -each.at_ms)
 
 
 async def recent_files(

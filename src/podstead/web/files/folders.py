@@ -178,10 +178,11 @@ class ContainerPage:
         first_folders: Sequence[str] = ()
         may = _may(request, members)
         if members.container.kind is ResourceKind.STORAGE and not shown.filter:
-            used_by_apps = [each for each in sorted_members if addresses.is_for_apps(each.path)]
-            sorted_members = [
-                each for each in sorted_members if not addresses.is_for_apps(each.path)
-            ]
+            apart = {each.path for each in sorted_members if addresses.is_for_apps(each.path)}
+            if may["may_control"]:
+                apart |= await self.lists.unused(page, sorted_members)
+            used_by_apps = [each for each in sorted_members if each.path in apart]
+            sorted_members = [each for each in sorted_members if each.path not in apart]
             first_folders = _first_folders(sorted_members) if may["may_control"] else ()
             if shown.apps:
                 sorted_members += used_by_apps
@@ -272,7 +273,6 @@ class ContainerPage:
         return [writer.row(member) for member in members]
 
 
-_OF_NEW_POD: Final = frozenset({"private", "public"})
 _FIRST_FOLDERS: Final = (N_("Documents"), N_("Photos"))
 
 
@@ -280,7 +280,7 @@ def _first_folders(members: Sequence[files_members.Member]) -> Sequence[str]:
     """The names of the folders that a person can make with one click in a pod with no others."""
     offered = [_(each) for each in _FIRST_FOLDERS]
     present = {each.name for each in members}
-    if not present <= {*_OF_NEW_POD, *offered}:
+    if not present <= {*files_members.OF_NEW_POD, *offered}:
         return ()
     return [each for each in offered if each not in present]
 

@@ -1,7 +1,7 @@
 """The members of a container as rows of a list, in the order in which a person wants them."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import Enum
@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from markupsafe import Markup
 
 from podstead.core.caches import BoundedCache
+from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ResourcePath, segment_name
 from podstead.core.media_types import essence
 from podstead.resources.entity_tags import last_modified_ms, state_version
@@ -28,6 +29,8 @@ from podstead.web.pages.texts import N_, _, current_texts
 
 MAX_SORTED: Final = 20_000
 """A container with more members is listed in the order of their paths."""
+OF_NEW_POD: Final = frozenset({"private", "public"})
+"""The folders for people in every new pod."""
 _CACHED_MEMBERS: Final = 60_000
 _READ_AT_ONCE: Final = 1_000
 
@@ -161,6 +164,23 @@ class MemberLists:
         if state_version(listed.container) == state:
             self._cached.put(key, (state, members), weight=len(found) + 1)
         return members, request
+
+    async def unused(
+        self, page: PageRequest, members: Iterable[Member]
+    ) -> AbstractSet[ResourcePath]:
+        """Those among the members of a pod that every new pod has and that are still empty. Raises
+        ServerTrouble."""
+        found = set()
+        for each in members:
+            if each.is_container and each.name in OF_NEW_POD:
+                request = page.operation("GET", each.path)
+                try:
+                    inside = await self._resources.members(request, limit=1)
+                except (AccessDenied, NotAuthenticated, NotFound):
+                    continue
+                if not inside.members:
+                    found.add(each.path)
+        return found
 
 
 _KINDS: Final = MappingProxyType(
