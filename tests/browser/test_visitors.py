@@ -104,7 +104,7 @@ def tour(page: Page, pods: ServerProcess, person: Account, token: str) -> Iterat
     page.goto(f"{pods.base_url}/.pages/sign-in")
     page.get_by_label("Token").fill(token)
     page.get_by_role("main").get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/.pages/files/**")
+    page.wait_for_url("**/.pages/")
     page.goto(f"{pods.base_url}/.pages/shared")
     yield "shared with nobody"
     page.get_by_role("link", name="Shared by me").click()

@@ -12,7 +12,7 @@ from tests.support.browser import Browser, Page
 async def sign_in_by_token(server: Server, owner: Client) -> Browser:
     """A browser in which the owner has signed in with the token of the pod."""
     browser = Browser(server.application)
-    page = await browser.get("/.pages/sign-in?ways=all")
+    page = await browser.get("/.pages/sign-in?ways=all&next=/.pages/files/")
     page = await browser.send(page, "/.pages/sign-in", token=token_of(owner))
     assert page.status == 200, page.text
     assert page.path.startswith("/.pages/files/")

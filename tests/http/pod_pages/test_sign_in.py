@@ -150,7 +150,7 @@ async def test_without_simple_tokens_there_is_no_form_for_one(start: Start) -> N
     page = await browser.get("/.pages/sign-in?ways=all")
     assert 'name="identity"' in page.text
     assert 'name="token"' not in page.text
-    assert "/idp/login?next=/.pages/files/" in page.text
+    assert "/idp/login?next=/.pages/" in page.text
 
 
 async def test_where_people_have_accounts_the_form_is_the_first_thing_they_see(
@@ -272,7 +272,7 @@ async def test_a_sign_in_leads_to_pages_only(
     assert local_address(address) is None
     page = await browser.get(f"/.pages/sign-in?next={quote(address, safe='')}")
     page = await browser.send(page, "/.pages/sign-in", token=token_of(server.alice))
-    assert page.path == "/.pages/files/alice/"
+    assert page.path == "/.pages/"
 
 
 async def test_scripts_send_the_token_in_a_header(alice: Browser) -> None:

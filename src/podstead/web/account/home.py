@@ -23,6 +23,7 @@ from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
 from podstead.wac.modes import Mode
 from podstead.web.account.actor_names import AgentNames, agent_text
+from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.files.members import Member, MemberLists, Order, Sorting, in_order
 from podstead.web.files.starred import StarredResources
@@ -457,6 +458,8 @@ class HomePage:
     @route(addresses.HOME, "GET")
     async def get(self, page: PageRequest) -> Response:
         person = page.signed_in()
+        if not person.pods:
+            return see_other(addresses.SHARED)  # a visitor, who has an identity elsewhere
         requests, notifications = await self.requests(person, limit=SHOWN_REQUESTS)
         pods = []
         recent: list[ShownChange] = []

@@ -30,9 +30,6 @@ from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
 from podstead.web.sign_in.people import PeopleByExternalSession
 
-AFTERWARDS: Final = f"{addresses.FILES}/"
-"""Where people are led who have asked for no page."""
-
 
 class TokenSignIn(Protocol):
     """Begins sessions by pod tokens."""
@@ -127,8 +124,7 @@ def _is_opened(page: PageRequest) -> bool:
 
 
 def _afterwards(page: PageRequest) -> str:
-    asked = addresses.local_address(page.query_text("next"))
-    return AFTERWARDS if asked in (None, addresses.HOME) or asked is None else asked
+    return addresses.local_address(page.query_text("next")) or addresses.HOME
 
 
 _SECRET_BYTES: Final = 32
@@ -307,18 +303,17 @@ class FirstPage:
     at_provider: str
 
     async def get(self, page: PageRequest) -> Response:
-        """The page."""
-        is_known = page.person is not None or self.site.cookies.says_signed_in(page.request)
+        """The page; people who are signed in are led to their own first page."""
+        if page.person is not None or self.site.cookies.says_signed_in(page.request):
+            return see_other(addresses.HOME)
         return self.site.page(
             page,
             "first_page.html",
-            offers_sign_in=not is_known,
             version=self.version,
             provider=self.provider,
             at_provider=self.at_provider,
             registration=self.site.registration.mode,
             operator=self.site.registration.about,
-            is_known=is_known,
         )
 
 

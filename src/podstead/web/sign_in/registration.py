@@ -173,7 +173,7 @@ class RegistrationPages:
         path = f"{INTERACTION_PATH}/{uid}" if uid else addresses.ACCOUNT
         if not uid and page.wants_page:
             path = addresses.with_next(
-                addresses.WELCOME, None if page.back == f"{addresses.FILES}/" else page.back
+                addresses.WELCOME, None if page.back == addresses.HOME else page.back
             )
         cookies: Sequence[HeaderField] = ()
         try:
