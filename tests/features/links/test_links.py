@@ -645,10 +645,16 @@ async def test_the_end_of_a_link_and_one_that_nobody_opens_are_announced(
     server = await start(clock=clock, token_lifetime_s=400 * DAY_S)
     assert (await server.alice.put(FOLDER + "a.txt", "one", "text/plain")).status == 201
     owner = Owner(await sign_in_by_token(server, server.alice))
-    await owner.link(name="ends", until="2027-01-20")
+    await owner.link(name="short", until="2027-01-17")
+    await owner.link(name="ends", until="2027-02-20")
     await owner.link(FOLDER + "a.txt", name="forgotten")
-    assert "ends: ends on" in (await owner.browser.get("/.pages/requests")).text
-    clock.advance(366 * DAY_S)
+    page = (await owner.browser.get("/.pages/requests")).text
+    assert "ends: ends on" not in page
+    assert "short: ends on" not in page, "they have just said so"
+    clock.advance(35 * DAY_S)
+    browser = await sign_in_by_token(server, server.alice)
+    assert "ends: ends on" in (await browser.get("/.pages/requests")).text
+    clock.advance(331 * DAY_S)
     browser = await sign_in_by_token(server, server.alice)
     page = (await browser.get("/.pages/requests")).text
     assert "forgotten: not used since" in page

@@ -73,7 +73,7 @@ async def share(browser: Browser, who: str, role: str = "view", **further: str) 
 
 async def test_one_line_shares_with_one_person_at_once(photos: Server, alice: Browser) -> None:
     shown = await share(alice, "bob", "edit")
-    assert "Shared with bob. This has rules of its own now" in words(shown)
+    assert "Shared with bob." in words(shown)
     assert (await photos.bob.put(PHOTO, "x", "text/plain")).status == 204
     assert "No access" not in words(await alice.get(f"/.pages/why{FOLDER}?ask=yes&who=bob"))
 

@@ -174,7 +174,9 @@ class LinkReminders:
                 used_ms = uses.get(link.key, link.value.created_s) * 1000
                 ends_ms = None if ends_s is None else ends_s * 1000
                 name, address = link.value.name, share_url(ResourcePath(link.value.path))
-                notices = reminder_of_end(ends_ms, name, address, now_ms=now_ms)
+                notices = reminder_of_end(
+                    ends_ms, name, address, now_ms=now_ms, made_ms=link.value.created_s * 1000
+                )
                 works = ends_ms is None or ends_ms > now_ms
                 if not notices and works and used_ms < now_ms - UNUSED_MS:
                     notices = (AccessReminder(ReminderKind.UNUSED, name, address, used_ms),)
@@ -245,7 +247,6 @@ class ManageLinks:
             target=target,
             link=link,
             kind=_(KINDS[kind]),
-            inherited_from=state.access.inherited_from,
             ends_ms=None if link.ends_s is None else link.ends_s * 1000,
             url=f"{self.site.base_url}{OPEN}/{secret}",
         )

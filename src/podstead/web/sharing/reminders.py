@@ -18,8 +18,11 @@ from podstead.wac.sharing.rules import Grantee
 from podstead.web.pages.addresses import share_url, shown_name
 from podstead.web.pages.request import PageRequest, Person
 
-SOON_MS: Final = 7 * DAY_MS
-"""How long before an end, and after it, people are told."""
+SOON_MS: Final = 3 * DAY_MS
+"""How long before an end people are told: what they give for a week is no news at once."""
+ENDED_MS: Final = 7 * DAY_MS
+"""How long after an end they are told."""
+_SHORT_MS: Final = 8 * DAY_MS
 UNUSED_MS: Final = 365 * DAY_MS
 MAX_SHOWN: Final = 50
 """How many reminders a person gets at most."""
@@ -48,12 +51,21 @@ class AccessReminder:
 
 
 def reminder_of_end(
-    ends_ms: int | None, name: str, address: str, *, now_ms: int, grantee: Grantee | None = None
+    ends_ms: int | None,
+    name: str,
+    address: str,
+    *,
+    now_ms: int,
+    made_ms: int | None = None,
+    grantee: Grantee | None = None,
 ) -> Sequence[AccessReminder]:
-    """The reminder about an end, if it is near."""
-    if ends_ms is None or not now_ms - SOON_MS <= ends_ms < now_ms + SOON_MS:
+    """The reminder about an end, if it is near. What was ``made_ms`` with an end after a few days
+    needs none before it."""
+    if ends_ms is None or not now_ms - ENDED_MS <= ends_ms < now_ms + SOON_MS:
         return ()
     kind = ReminderKind.ENDED if ends_ms <= now_ms else ReminderKind.ENDS
+    if kind is ReminderKind.ENDS and made_ms is not None and ends_ms - made_ms <= _SHORT_MS:
+        return ()
     return (AccessReminder(kind, name, address, ends_ms, grantee),)
 
 
@@ -76,7 +88,7 @@ class RuleReminders:
             reminder
             for pod in person.pods
             for each in await self.lists.ending(
-                pod, since_ms=now_ms - SOON_MS, until_ms=now_ms + SOON_MS
+                pod, since_ms=now_ms - ENDED_MS, until_ms=now_ms + SOON_MS
             )
             for reminder in self._of(each.resource, each.ends_ms, each.grantee, now_ms)
         ]

@@ -34,10 +34,6 @@ add_flash_messages(
     Tone.DONE,
     sharing_saved=N_("Saved."),
     shared_with=N_("Shared with %(subject)s."),
-    shared_apart=N_(
-        "Shared with %(subject)s. This has rules of its own now: later changes in the folder above "
-        "no longer reach it."
-    ),
 )
 add_flash_messages(
     Tone.PROBLEM,
@@ -189,10 +185,7 @@ class SharePage:
         if preview is None or change.grantee is None:
             return FlashMessage("sharing-saved")
         names = await self.names.of(page.identity, (change.grantee,))
-        is_apart = service.Consequence.GETS_OWN_RULES in preview.consequences
-        return FlashMessage(
-            "shared-apart" if is_apart else "shared-with", names.grantee(change.grantee)
-        )
+        return FlashMessage("shared-with", names.grantee(change.grantee))
 
     async def _answered(self, page: PageRequest, change: views.WantedChange) -> None:
         """Remove the request that a change answers. The access has been granted, so a failure to
