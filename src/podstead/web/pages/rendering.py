@@ -46,15 +46,18 @@ def _shown_value(name: str, value: str | int) -> str:
 NavigationRow = tuple[str, str, str]
 """An address, an icon and a title."""
 
-ENTRIES: Final[Sequence[NavigationRow]] = (
+FIRST_ENTRIES: Final[Sequence[NavigationRow]] = (
     (addresses.HOME, "home", N_("Home")),
     (f"{addresses.FILES}/", "folder", N_("Files")),
     (addresses.SHARED, "people", N_("Shared")),
     (f"{addresses.PREFIX}/apps", "apps", N_("Apps")),
+)
+"""What people open every day: on a phone, the first five entries are the bar."""
+LAST_ENTRIES: Final[Sequence[NavigationRow]] = (
     (f"{addresses.PREFIX}/activity", "activity", N_("Activity")),
+    (f"{addresses.PREFIX}/storage", "disk", N_("Storage")),
     (f"{addresses.PREFIX}/profile", "person", N_("Profile")),
     (f"{addresses.PREFIX}/security", "shield", N_("Security")),
-    (f"{addresses.PREFIX}/storage", "disk", N_("Storage")),
 )
 CONSOLE_ENTRIES: Final[Sequence[NavigationRow]] = (
     (f"{addresses.CONSOLE}accounts", "people", N_("Accounts")),
@@ -105,7 +108,7 @@ class NavigationEntry:
 
 
 def entries(
-    paths: frozenset[str], among: Sequence[NavigationRow] = ENTRIES
+    paths: frozenset[str], among: Sequence[NavigationRow] = ()
 ) -> Callable[[str], Sequence[NavigationEntry]]:
     """The entries whose pages are among ``paths``, for each page that shows them."""
     existing = [entry for entry in among if entry[0] in paths or entry[0] + "{path...}" in paths]
@@ -266,7 +269,8 @@ class PageRenderer:
         self._notices_address = notices_address
         existing = frozenset(paths)
         self._base_url_of_faces = self._base_url if addresses.FACE in existing else ""
-        self._entries = entries(existing, (*ENTRIES[:2], *content, *ENTRIES[2:], *further))
+        first = (*FIRST_ENTRIES[:2], *content, *FIRST_ENTRIES[2:])
+        self._entries = entries(existing, (*first, *further, *LAST_ENTRIES))
         self._of_console = entries(existing, CONSOLE_ENTRIES)
         prefix = f"{addresses.PREFIX}/"
         below = [path.removeprefix(prefix) for path in existing if path.startswith(prefix)]
