@@ -29,6 +29,9 @@ MAX_ROWS: Final = 200_000
 MAX_ROWS_OF_LATEST: Final = 20_000
 """How many of the newest rows are examined for what each of several agents did last."""
 
+MAX_ROWS_OF_READABLE: Final = 10_000
+"""How many of the newest rows are examined for what happened in a folder of somebody else."""
+
 
 class ChangeKind(Enum):
     """What a person calls a change."""
@@ -172,6 +175,30 @@ class PodActivity:
                     wanted.discard(name)
             if not wanted:
                 break
+        return found
+
+    async def readable(
+        self,
+        agent: Identity | None,
+        folders: Iterable[identifiers.ResourcePath],
+        *,
+        limit: int,
+    ) -> Mapping[identifiers.ResourcePath, Sequence[PastChange]]:
+        """What an agent may know of the newest ``limit`` changes in each of some folders of others,
+        as far as they are among the newest rows of the log: those of what it may read now. Raises
+        ServerTrouble."""
+        newest = await self._store.newest_sequence()
+        last = max(0, newest - MAX_ROWS_OF_READABLE)
+        found: dict[identifiers.ResourcePath, Sequence[PastChange]] = {}
+        for folder in folders:
+            seen: dict[identifiers.ResourcePath, tuple[bool, bool, bool]] = {}
+            looked_at: list[PastChange] = []
+            async for changes, _ in self._steps(newest + 1, last, folder):
+                looked_at += changes[: limit - len(looked_at)]
+                if len(looked_at) == limit:
+                    break
+            shown = [await self._shown(agent, each, seen) for each in looked_at]
+            found[folder] = [each for each in shown if each is not None]
         return found
 
     async def _steps(

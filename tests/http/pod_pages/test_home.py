@@ -42,3 +42,21 @@ async def test_files_that_come_together_are_one_line(server: Server, alice: Brow
     recent = region(await alice.get(HOME), "Recent files")
     assert links(recent) == ["Letters/two.txt", "Trip/", "Letters/one.txt"]
     assert "12 files</a>" in recent
+
+
+async def test_files_of_others_are_shown_to_those_who_may_read_them(
+    server: Server, alice: Browser, bob: Browser
+) -> None:
+    for path in ("Trip/map.txt", "Trip/days/one.txt", "Trip/secret.txt", "Diary/today.txt"):
+        await server.alice.put(f"/alice/{path}", "x", TEXT)
+    bob_reads = (f"acl:agent <{server.bob_web_id}>", "+Read")
+    await server.put_acl("/alice/Trip/", bob_reads)
+    await server.put_acl("/alice/Trip/secret.txt")
+    recent = region(await bob.get(HOME), "Recent files")
+    assert links(recent)[:2] == ["Trip/days/one.txt", "Trip/map.txt"]
+    assert "from alice" in recent
+    assert "secret" not in recent
+    assert "Diary" not in recent
+    await server.put_acl("/alice/Trip/")
+    assert "map.txt" not in (await bob.get(HOME)).text
+    assert "from alice" not in region(await alice.get(HOME), "Recent files")

@@ -4,6 +4,7 @@ what happened in it, and what takes the space.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import astuple, dataclass, replace
@@ -19,7 +20,7 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.core.numbers import whole_number
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
-from podstead.resources.sharing.shared import SharedLists
+from podstead.resources.sharing.shared import SharedLists, SharedResource
 from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
 from podstead.wac.modes import Mode
 from podstead.web.account.actor_names import AgentNames, agent_text
@@ -416,6 +417,11 @@ def _number(typed: str) -> int | None:
 RECENT_FILES: Final = 8
 READ_CHANGES: Final = 100
 """How many changes of a pod are looked at for its recent files."""
+READ_FOLDERS_OF_OTHERS: Final = 12
+READ_FOLDERS_OF_ONE: Final = 3
+"""How many folders of one storage are looked at, so that nobody crowds out the others."""
+READ_CHANGES_OF_OTHERS: Final = 30
+"""How many changes of each folder that somebody shares are looked at."""
 SHOWN_SHARED: Final = 5
 SHOWN_STARRED: Final = 8
 SHOWN_FOLDERS_AT_HOME: Final = 8
@@ -484,10 +490,11 @@ class HomePage:
                 shown_change(each, person, root, self.site.base_url, names) for each in newest
             ]
         shared = await self.shared.shared_with(person.identity, own=person.pods)
-        recent.sort(key=lambda each: -each.at_ms)
         steps = None
         if self.first_steps is not None:
             steps = await self.first_steps.reminder(page, has_files=bool(recent))
+        recent += await self._recent_of_others(person, shared.resources)
+        recent.sort(key=lambda each: -each.at_ms)
         return self.site.page(
             page,
             "account/home.html",
@@ -516,6 +523,29 @@ class HomePage:
             issuer_of_person=self.issuer if person.account_id else None,
         )
 
+    async def _recent_of_others(
+        self, person: Person, shared: Sequence[SharedResource]
+    ) -> Sequence[ShownChange]:
+        """The files that changed last in folders that others share with the person. Who changed
+        them is for those to know who may see the rules. Raises ServerTrouble."""
+        roots: dict[identifiers.ResourcePath, identifiers.ResourcePath] = {}
+        of_one = Counter[identifiers.ResourcePath]()
+        for each in filter(is_open_folder, shared):
+            of_one[each.storage] += 1
+            if of_one[each.storage] <= READ_FOLDERS_OF_ONE:
+                roots[each.resource] = each.storage
+        folders = [*roots][:READ_FOLDERS_OF_OTHERS]
+        found = await self.activity.readable(person.identity, folders, limit=READ_CHANGES_OF_OTHERS)
+        shown: dict[identifiers.ResourcePath, ShownChange] = {}
+        for folder, changes in found.items():
+            root, whose = roots[folder], shown_name(roots[folder])
+            for each in _newest_of_files(changes):
+                if not is_for_apps(each.path):
+                    line = shown_change(each, person, root, self.site.base_url, {})
+                    who = _("from %(name)s") % {"name": whose}
+                    shown[each.path] = replace(line, who=who, agent=root)
+        return list(shown.values())
+
     async def _own_folders(
         self,
         page: PageRequest,
@@ -538,6 +568,11 @@ class HomePage:
         return sorted(
             shown, key=lambda each: (each.path not in starred, order.get(each.path, len(used)))
         )
+
+
+def is_open_folder(shared: SharedResource) -> bool:
+    """Whether somebody can open a folder that is shared with them."""
+    return identifiers.is_container(shared.resource) and Mode.READ in shared.here
 
 
 def top_folder(path: identifiers.ResourcePath, root: identifiers.ResourcePath) -> str:
