@@ -452,7 +452,7 @@ async def test_owners_can_name_a_provider_elsewhere(
     assert answer.status == 204, answer.text
     elsewhere.claims = {"webid": server.alice_web_id, "sub": server.alice_web_id}
     page = await elsewhere.sign_in(browser, server.alice_web_id)
-    assert page.path == "/.pages/shared"
+    assert page.path == "/.pages/"
     assert (await browser.get("/.pages/files/alice/private/")).status == 200
 
 

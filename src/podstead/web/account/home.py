@@ -539,11 +539,11 @@ class HomePage:
         shown: dict[identifiers.ResourcePath, ShownChange] = {}
         for folder, changes in found.items():
             root, whose = roots[folder], shown_name(roots[folder])
-            for each in _newest_of_files(changes):
-                if not is_for_apps(each.path):
-                    line = shown_change(each, person, root, self.site.base_url, {})
+            for change in _newest_of_files(changes):
+                if not is_for_apps(change.path):
+                    line = shown_change(change, person, root, self.site.base_url, {})
                     who = _("from %(name)s") % {"name": whose}
-                    shown[each.path] = replace(line, who=who, agent=root)
+                    shown[change.path] = replace(line, who=who, agent=root)
         return list(shown.values())
 
     async def _own_folders(
