@@ -106,6 +106,10 @@ async def test_a_new_pod_offers_folders_that_one_click_makes(alice: Browser) -> 
     root = "/.pages/files/alice/"
     page = await alice.get(root)
     assert offered(page) == ["Documents", "Photos"]
+    assert "Used by apps (5)" in page.text
+    assert "Shared with me" in page.text
+    assert "private" not in page.text
+    assert "No name contains" not in page.text
     page = await alice.send(page, "/.pages/new/alice/", name="Documents")
     assert (page.status, page.path) == (200, root)
     assert "Documents" in page.text

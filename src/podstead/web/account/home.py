@@ -232,6 +232,8 @@ class ShownChange:
     """The page about the folder that it is in."""
     count: int = 1
     """How many files the line stands for."""
+    is_of_other: bool = False
+    """Whether it is in the pod of ``who``, whoever changed it."""
 
     @property
     def shape(self) -> str:
@@ -542,8 +544,7 @@ class HomePage:
             for change in _newest_of_files(changes):
                 if not is_for_apps(change.path):
                     line = shown_change(change, person, root, self.site.base_url, {})
-                    who = _("from %(name)s") % {"name": whose}
-                    shown[change.path] = replace(line, who=who, agent=root)
+                    shown[change.path] = replace(line, who=whose, agent=root, is_of_other=True)
         return list(shown.values())
 
     async def _own_folders(
