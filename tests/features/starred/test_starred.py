@@ -39,7 +39,7 @@ async def star(browser: Browser, path: str, on: str = "yes") -> Page:
 async def linked(browser: Browser, page: str = STARRED) -> list[str]:
     """The paths of the starred resources that a page links to."""
     main = (await browser.get(page)).text.partition('aria-labelledby="recent"')[0]
-    found = main.partition('class="changes"')[2].partition("</ul>")[0].split('href="/.pages/files')
+    found = main.partition('class="changes')[2].partition("</ul>")[0].split('href="/.pages/files')
     return [each.partition('"')[0] for each in found[1:]]
 
 
