@@ -107,6 +107,7 @@ def home(chromium: Browser, pod: Pod, window: Window) -> Iterator[Page]:
     context.close()
 
 
+@pytest.mark.feature("personal_data")
 @AT_BOTH_WIDTHS
 def test_a_folder_is_shared_with_a_friend(home: Page, pod: Pod) -> None:
     steps = Steps("share")

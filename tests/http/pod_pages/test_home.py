@@ -24,7 +24,7 @@ def links(html: str) -> list[str]:
 async def test_folders_stand_in_the_order_of_their_use(server: Server, alice: Browser) -> None:
     for name in ("Accounts", "Books", "Recipes"):
         await server.alice.put(f"/alice/{name}/x.txt", "x", TEXT)
-    await server.alice.put("/alice/notes/x.txt", "x", TEXT)
+    await server.alice.put("/alice/groups/x.txt", "x", TEXT)
     await server.alice.put("/alice/Books/x.txt", "y", TEXT)
     shown = links(region(await alice.get(HOME), "Your folders"))
     assert shown[:3] == ["Books/", "Recipes/", "Accounts/"]
