@@ -48,7 +48,9 @@ async def shown(browser: Browser, query: str = "") -> list[str]:
     """The paths of the photos on the page."""
     page = await browser.get(PHOTOS + query)
     assert page.status == 200
-    return re.findall(r'<li class="tile"><a href="/\.pages/files([^"]*)"', page.text)
+    return re.findall(
+        r'<li class="tile" data-name="[^"]*"><a href="/\.pages/files([^"]*)"', page.text
+    )
 
 
 async def test_pictures_of_all_folders_are_in_one_place(server: Server, alice: Browser) -> None:

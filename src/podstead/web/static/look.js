@@ -1,39 +1,50 @@
-// Quick look: what is in a document, in a dialog above the list, from one document to the next.
+// Quick look: what is in a document, in a dialog above a list or photos, from one to the next.
 
-import { list } from "./files.js";
 import { closeByBack } from "./dialogs.js";
 import { addStyles } from "./pods.js";
-import { focusOn, fetched, pathOf } from "./rows.js";
+
+/**
+ * What the documents are in.
+ * @typedef {object} Rows
+ * @property {(row: HTMLElement) => HTMLElement | null | undefined} again a row as it is there now
+ * @property {(row: HTMLElement, step: number) => Promise<HTMLElement | undefined>} next the row so many further
+ * @property {(row: HTMLElement) => string} pathOf
+ * @property {(row: HTMLElement) => void} focusOn
+ */
 
 const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("look"));
 const title = /** @type {HTMLElement} */ (dialog.querySelector("h2"));
 const view = /** @type {HTMLElement} */ (dialog.querySelector(".look-view"));
 const details = /** @type {HTMLAnchorElement} */ (dialog.querySelector("[data-look=details]"));
-/** The name of the document that is shown. */
-let shown = "";
-
-/** @param {HTMLElement | null | undefined} row */
-const isDocument = (row) => row != null && !pathOf(row).endsWith("/");
+/** @type {Rows} */
+let rows;
+/** The row of the document that is shown. @type {HTMLElement} */
+let shown;
 
 /** The next document in a direction. @param {number} step */
 async function neighbour(step) {
-  const row = list?.row(shown);
-  if (!list || !row) return null;
-  for (let at = step; ; at += step) {
-    const found = await list.next(row, at);
-    if (!found || isDocument(found)) return found ?? null;
+  const row = rows.again(shown);
+  for (let at = step; row; at += step) {
+    const found = await rows.next(row, at);
+    if (!found || !rows.pathOf(found).endsWith("/")) return found ?? null;
   }
+  return null;
 }
 
 const styles = addStyles("document.css");
 
-/** Show what is in a document. @param {HTMLElement} row */
-export async function open(row) {
+/**
+ * Show what is in a document.
+ * @param {HTMLElement} row
+ * @param {Rows} among
+ */
+export async function open(row, among) {
   await styles;
-  const path = pathOf(row);
+  rows = among;
+  shown = row;
+  const path = rows.pathOf(row);
   const address = `/.pages/files${path}`;
-  shown = row.dataset.name ?? "";
-  title.textContent = shown;
+  title.textContent = row.dataset.name ?? "";
   details.href = address;
   view.replaceChildren();
   view.removeAttribute("aria-busy"); // with the one before, which may not have arrived
@@ -43,13 +54,14 @@ export async function open(row) {
   }
   if (row.querySelector(".kind-image")) {
     const picture = document.createElement("img");
-    picture.alt = shown;
+    picture.alt = row.dataset.name ?? "";
     picture.src = `/.pages/raw${path}`;
     view.append(picture);
   } else {
     view.setAttribute("aria-busy", "true");
-    const page = await fetched(address);
-    if (title.textContent !== row.dataset.name) return; // another one is shown meanwhile
+    const response = await fetch(address, { headers: { Accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    if (shown !== row) return; // another one is shown meanwhile
     view.removeAttribute("aria-busy");
     const found = page.querySelector("section.view");
     for (const link of found?.querySelectorAll("a") ?? []) {
@@ -58,16 +70,20 @@ export async function open(row) {
     view.replaceChildren(...(found?.childNodes ?? []));
   }
   const steps = await Promise.all([neighbour(-1), neighbour(1)]);
-  if (title.textContent !== row.dataset.name) return;
+  if (shown !== row) return;
   for (const [at, name] of ["previous", "next"].entries()) {
-    /** @type {HTMLButtonElement} */ (dialog.querySelector(`[data-look=${name}]`)).disabled = !steps[at];
+    const button = /** @type {HTMLButtonElement} */ (dialog.querySelector(`[data-look=${name}]`));
+    if (!steps[at] && button === document.activeElement) title.focus(); // or keys would lead nowhere
+    button.disabled = !steps[at];
   }
+  const next = steps[1]?.querySelector(".kind-image") ? steps[1] : null;
+  if (next) new Image().src = `/.pages/raw${rows.pathOf(next)}`; // so that nobody waits for it
 }
 
 /** @param {number} step */
 async function go(step) {
   const row = await neighbour(step);
-  if (row && dialog.open) void open(row);
+  if (row && dialog.open) void open(row, rows);
 }
 
 /** @param {KeyboardEvent} event */
@@ -103,5 +119,6 @@ dialog.addEventListener("click", (event) => {
 });
 dialog.addEventListener("close", () => {
   view.replaceChildren(); // what plays ends
-  focusOn(list?.row(shown));
+  const row = rows.again(shown);
+  if (row) rows.focusOn(row);
 });

@@ -301,10 +301,18 @@ async function deleteHere(row) {
   (await import("./deleting.js")).deleteRow(row);
 }
 
+/** @type {import("./look.js").Rows} */
+const looked = {
+  again: (row) => list?.row(row.dataset.name ?? ""),
+  next: async (row, step) => list?.next(row, step),
+  pathOf,
+  focusOn,
+};
+
 /** Show what is in a document. @param {HTMLElement} row */
 async function look(row) {
   if (pathOf(row).endsWith("/")) return;
-  (await import("./look.js")).open(row);
+  (await import("./look.js")).open(row, looked);
 }
 
 /** A click on the picture of a document. @param {MouseEvent} event */
