@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import wave
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -225,8 +226,47 @@ def test_quick_look_shows_one_document_after_the_other(
     files.wait_for_url(f"**/.pages/files{pod.root}files/c.txt")
 
 
+def played(files: Page, pod: Pod, name: str, kind: str, *, in_quick_look: bool) -> Locator:
+    """The player of a video or sound, which is asked for by parts."""
+    with files.expect_response(lambda each: name in each.url and each.status == 206) as part:
+        if in_quick_look:
+            files.reload()
+            row(files, "c.txt").get_by_role("link").focus()
+            files.keyboard.press("Space")
+            expect(files.get_by_role("dialog").locator("pre")).to_have_text("c.txt")
+            files.keyboard.press("ArrowRight")
+        else:
+            files.goto(f"{pod.server.base_url}/.pages/files{pod.root}files/{name}")
+    assert part.value.request.headers["range"].startswith("bytes=")
+    place = files.get_by_role("dialog") if in_quick_look else files.get_by_role("main")
+    player = place.locator(kind)
+    player.evaluate("async player => { player.muted = true; await player.play(); }")
+    wait_until(lambda: player.evaluate("player => player.currentTime") > 0.2, "it plays")
+    return player
+
+
+IN_PAGE_AND_QUICK_LOOK = pytest.mark.parametrize("in_quick_look", [False, True])
+
+
 @AT_BOTH_WIDTHS
-def test_a_sound_plays_in_quick_look_by_parts(files: Page, pod: Pod, owner: Client) -> None:
+@IN_PAGE_AND_QUICK_LOOK
+def test_a_video_plays_and_goes_on_where_it_is_sent(
+    files: Page, pod: Pod, owner: Client, *, in_quick_look: bool
+) -> None:
+    """The file was recorded by Chromium: four seconds in VP8, 64 by 48 pixels."""
+    film = Path(__file__).with_name("clip.webm").read_bytes()
+    assert owner.put(f"{pod.root}files/d.webm", film, "video/webm").status == 201
+    player = played(files, pod, "d.webm", "video", in_quick_look=in_quick_look)
+    expect(player).to_have_js_property("videoWidth", 64)
+    player.evaluate("player => { player.currentTime = 3; }")
+    wait_until(lambda: player.evaluate("player => player.currentTime") > 3.2, "it goes on there")
+
+
+@AT_BOTH_WIDTHS
+@IN_PAGE_AND_QUICK_LOOK
+def test_a_sound_plays_by_parts(
+    files: Page, pod: Pod, owner: Client, *, in_quick_look: bool
+) -> None:
     sound = io.BytesIO()
     with wave.open(sound, "wb") as written:
         written.setnchannels(1)
@@ -234,18 +274,8 @@ def test_a_sound_plays_in_quick_look_by_parts(files: Page, pod: Pod, owner: Clie
         written.setframerate(44_100)
         written.writeframes(b"\0\0" * 44_100 * 60)
     assert owner.put(f"{pod.root}files/d.wav", sound.getvalue(), "audio/wav").status == 201
-    files.reload()
-    row(files, "c.txt").get_by_role("link").focus()
-    files.keyboard.press("Space")
-    look = files.get_by_role("dialog")
-    expect(look.locator("pre")).to_have_text("c.txt")
-    with files.expect_response(lambda each: "/d.wav" in each.url and each.status == 206) as part:
-        files.keyboard.press("ArrowRight")
-    assert part.value.request.headers["range"].startswith("bytes=")
-    player = look.locator("audio")
+    player = played(files, pod, "d.wav", "audio", in_quick_look=in_quick_look)
     expect(player).to_have_js_property("duration", 60)
-    player.evaluate("async player => { player.muted = true; await player.play(); }")
-    wait_until(lambda: player.evaluate("player => player.currentTime") > 0.2, "it plays")
     player.evaluate("player => { player.currentTime = 50; }")  # which has not been loaded
     wait_until(lambda: player.evaluate("player => player.currentTime") > 50.2, "it goes on there")
 

@@ -44,6 +44,9 @@ SMALL_TARGETS = """() => [...document.querySelectorAll("nav.nav a, header a, sum
     .filter(each => { const {width, height} = each.getBoundingClientRect();
                       return Math.min(width, height) < 24 && width > 1; })
     .map(each => each.outerHTML.slice(0, 200))"""
+AT_ONCE = """window.setTimeout = (call, _, ...given) => {
+    Promise.resolve().then(() => typeof call === "function" && call(...given)); return 0; }"""
+"""Lets axe work on a page whose scripts are off: there, timers do not call it back."""
 _MADE_BY_TESTS = "by Playwright"
 
 
@@ -72,10 +75,10 @@ class Visit:
         """Note what is wrong with the page that shows."""
         page = self.page
         page.wait_for_load_state()
-        rules = []
-        if self.window.scripts:  # axe is one
-            page.evaluate(self.axe)
-            rules = page.evaluate(CHECK, None)
+        if not self.window.scripts:
+            page.evaluate(AT_ONCE)
+        page.evaluate(self.axe)
+        rules = page.evaluate(CHECK, None)
         found = {
             "rules": rules,
             "small targets": page.evaluate(SMALL_TARGETS),
