@@ -24,9 +24,7 @@ class ChallengeInvalid(BadRequest):
     """The challenge has expired, was used before, or belongs to another browser."""
 
     known_text = "Challenge expired or invalid"
-
-    def __init__(self) -> None:
-        super().__init__("The challenge has expired or was already used; try again")
+    code = IdpCodes.CHALLENGE_INVALID
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,26 @@ class IdpCodes(ErrorCode):
     INTERACTION_EXPIRED = "This sign-in has expired. Go back to the application and start again"
     INTERACTION_FINISHED = "This sign-in is finished. Go back to the application"
     OTHER_BROWSER = "This sign-in was started in another browser"
+    CHALLENGE_INVALID = (
+        "The challenge has expired or was already used; try again",
+        "This took too long, or was done already: try again",
+    )
+    SIGN_IN_FAILED = (
+        "The name or the password is wrong",
+        "The name or the password is wrong. Check both and try again.",
+    )
+    ACCOUNT_DISABLED = (
+        "This account is disabled: ask the operator of this server",
+        "This account is disabled. Ask the operator of this server.",
+    )
+    METHOD_REMOVED = "What you signed in with was removed meanwhile: sign in in another way"
+    OWN_ACCOUNT = (
+        (
+            "This is your own account: another operator, or the command 'podstead account', can do "
+            "this"
+        ),
+        "You cannot do this with your own account. Another operator can.",
+    )
     TOO_MANY_SIGN_INS = "Too many sign-ins are in progress; try again"
     NOT_VERIFIED = "Your identity was not verified in this sign-in; go back and try again"
     VERIFIED_TOO_LONG_AGO = "Your identity was verified too long ago; go back and try again"

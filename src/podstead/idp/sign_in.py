@@ -14,10 +14,12 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from podstead.core.clock import Clock, Randomness
+from podstead.core.codes import ErrorCode
 from podstead.core.errors import NotAuthenticated, RateLimited
 from podstead.idp import records as idp_records
 from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.passwords import PasswordCheck, PasswordHasher, normalized_password
 from podstead.storage import record_store
 from podstead.storage.records import Record
@@ -324,15 +326,13 @@ def _sign(key: bytes, account: idp_records.Account, device: str, made_s: int) ->
 class SignInFailed(NotAuthenticated):
     """The name and the password do not match."""
 
-    def __init__(self, message: str = "The name or the password is wrong") -> None:
-        super().__init__(message)
+    code: ErrorCode | None = IdpCodes.SIGN_IN_FAILED
 
 
 class AccountDisabled(SignInFailed):
     """The account is disabled; only somebody who knows its password gets this error."""
 
-    def __init__(self) -> None:
-        super().__init__("This account is disabled: ask the operator of this server")
+    code = IdpCodes.ACCOUNT_DISABLED
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,7 @@ value shows which kind of entry they began with."""
 class SignInMethodRemoved(AccessDenied):
     """The sign-in method was removed while somebody signed in with it."""
 
-    def __init__(self) -> None:
-        super().__init__("What you signed in with was removed meanwhile: sign in in another way")
+    code = IdpCodes.METHOD_REMOVED
 
 
 async def method_precondition(

@@ -10,6 +10,24 @@ class ResourceCodes(ErrorCode):
     SLASH_VARIANT_EXISTS = "A resource exists whose URL differs only in the trailing slash"
     POD_NAME_IN_USE = "Another pod already has this name, ignoring case; choose another one"
     UPLOAD_CONTINUED_ELSEWHERE = "Another request continues this upload"
+    NOBODY_FOUND = (
+        "Nobody was found by this name or address",
+        (
+            "Nobody was found. Type the name of somebody on this server, an e-mail address that "
+            "their public profile names, the name of a group, or an address such as "
+            "https://name.example/profile#me."
+        ),
+    )
+    NO_ADDRESS_OF_PERSON = (
+        "This is not the address (WebID) of a person or group",
+        "This is not the address of a person: one looks like https://name.example/profile#me.",
+    )
+    NO_REQUESTS_HERE = (
+        "The owner does not take requests here",
+        "The owner takes no requests here. Ask them in another way.",
+    )
+    HAS_ACCESS = ("You have this access already", "You have this access already.")
+    TOO_COSTLY = "This takes more processor time or memory than the server gives to it"
     RULES_CHANGED = "Somebody else has changed the access rules in the meantime"
     TREE_KEEPS_CHANGING = "Something in it keeps changing, so nothing was done; try again"
     RULES_UNREADABLE = "The access rules cannot be read, so they cannot be edited here"

@@ -15,6 +15,7 @@ from podstead.core.identity import Identity
 from podstead.core.request_context import limit_key
 from podstead.rdf.jsonld_contexts import Context
 from podstead.rdf.tasks import Task
+from podstead.resources.codes import ResourceCodes
 from podstead.storage.keyed_semaphores import KeyedSemaphores
 
 _Result = TypeVar("_Result")
@@ -28,8 +29,7 @@ WRITE_WAIT_S: Final = 2.0
 class WorkTooCostly(Unprocessable):
     """The work exceeded its limit of processor time or memory; nothing was changed."""
 
-    def __init__(self) -> None:
-        super().__init__("This takes more processor time or memory than the server gives to it")
+    code = ResourceCodes.TOO_COSTLY
 
 
 class CostlyWork(Protocol):

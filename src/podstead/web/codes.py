@@ -20,6 +20,17 @@ class WebCodes(ErrorCode):
         "Sign in again: deletion requires a sign-in within the last ten minutes"
     )
     SIGN_IN_AGAIN = "Sign in again: this action requires a sign-in within the last ten minutes"
+    WRONG_CURRENT_PASSWORD = (
+        "The current password is wrong, so nothing was changed",
+        "The current password is wrong, so nothing was changed.",
+    )
+    SEVERAL_FOUND = ("Several are called that", "More than one match. Choose one.")
+    TOO_MANY_LOOKED_UP = (
+        "You have looked for many people. Try again later, or use the address of a person."
+    )
+    NO_ADDRESS_OF_APPLICATION = (
+        "This is not the address of an application: one looks like https://app.example."
+    )
     SIGN_IN_FIRST = "Sign in first"
     ACCOUNT_DELETED = "The account has been deleted"
     ACCOUNT_DELETED_MEANWHILE = "The account has been deleted meanwhile"

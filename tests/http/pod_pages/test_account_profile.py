@@ -286,7 +286,7 @@ async def test_the_password_is_changed_and_mistakes_are_named(account: Browser) 
     for current, new, confirm, message in (
         ("wrong", "four new words here", "four new words here", "The current password is wrong"),
         (password_of("alice"), "four new words here", "others", "The two passwords differ"),
-        (password_of("alice"), "short", "short", "Choose a password of 8"),
+        (password_of("alice"), "short", "short", "A password must have at least 8 characters"),
     ):
         page = await account.send(
             page, "/idp/account/password", current=current, new=new, confirm=confirm

@@ -19,6 +19,7 @@ import msgspec
 from podstead.core.errors import Conflict, NotFound, PodsteadError, RequestRefused
 from podstead.features.nostr import records as nostr_records
 from podstead.features.nostr.keys import did_of, npub
+from podstead.features.nostr.records import NostrCodes
 from podstead.idp.account_creation import FurtherRecords, FurtherRecordsRefused
 from podstead.idp.audit import Audit, RequestSource
 from podstead.idp.records import Account
@@ -36,21 +37,14 @@ class LinkedToOtherAccount(Conflict):
     """The key belongs to another account; nothing was changed."""
 
     known_text = "Key linked elsewhere"
-
-    def __init__(self) -> None:
-        super().__init__("This key is linked to another account")
+    code = NostrCodes.LINKED_ELSEWHERE
 
 
 class ProfileRefused(Conflict):
     """The profile could not be changed to name the key, or not to name it any more."""
 
     known_text = "Profile not changed"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The key was not linked, because your profile could not be changed to state it. Link "
-            "it without changing the profile, or repair the profile"
-        )
+    code = NostrCodes.PROFILE_NOT_CHANGED
 
 
 class ProfileNames(Protocol):
@@ -244,11 +238,7 @@ class ProofGone(FurtherRecordsRefused):
     """The browser has not proven to hold the key, the proof has expired, or the key was linked
     meanwhile."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "Your Nostr key was not linked: it was too long ago that you signed in with it, or it "
-            "has an account by now"
-        )
+    code = NostrCodes.PROOF_GONE
 
 
 class ProvenKeys:

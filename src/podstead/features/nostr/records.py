@@ -85,6 +85,23 @@ class NostrCodes(ErrorCode):
 
     NO_SUCH_KEY = "There is no such key; it may have been removed"
     KEY_NOT_ALLOWED = "This key cannot sign in; its permission may have been removed"
+    KEY_UNKNOWN = (
+        "No account here has this key. If you have an account, sign in to it in another way, and "
+        "link the key there"
+    )
+    KEY_NOT_LINKED = (
+        "Only your profile names this key, which is not enough here: use your password, a passkey, "
+        "or a key that is linked to your account"
+    )
+    LINKED_ELSEWHERE = "This key is linked to another account"
+    PROFILE_NOT_CHANGED = (
+        "The key was not linked, because your profile could not be changed to state it. Link it "
+        "without changing the profile, or repair the profile"
+    )
+    PROOF_GONE = (
+        "Your Nostr key was not linked: it was too long ago that you signed in with it, or it has "
+        "an account by now"
+    )
     NOT_IN_PROFILE = "Your profile does not state this key; it may have been removed"
     TOO_MANY_LINKED = "An account can have at most {number} keys; unlink one first"
     TOO_MANY_ALLOWED = "At most {number} such keys can sign in to an account; remove one first"

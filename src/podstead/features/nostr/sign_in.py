@@ -19,7 +19,7 @@ from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.features.nostr import events
 from podstead.features.nostr.links import NostrLinks
 from podstead.features.nostr.profile_keys import AllowedKeys
-from podstead.features.nostr.records import NOSTR_CHALLENGES
+from podstead.features.nostr.records import NOSTR_CHALLENGES, NostrCodes
 from podstead.features.nostr.requests import EventVerifier, unverified_event
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
@@ -152,12 +152,7 @@ class KeyUnknown(AccessDenied):
     """The key cannot sign in to any account here. Only the holder of the key gets this error."""
 
     known_text = "No account linked"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "No account here has this key. If you have an account, sign in to it in another way, "
-            "and link the key there"
-        )
+    code = NostrCodes.KEY_UNKNOWN
 
 
 class KeyNotEnough(AccessDenied):
@@ -165,12 +160,7 @@ class KeyNotEnough(AccessDenied):
     (A-130)."""
 
     known_text = "Key not linked"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Only your profile names this key, which is not enough here: use your password, a "
-            "passkey, or a key that is linked to your account"
-        )
+    code = NostrCodes.KEY_NOT_LINKED
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,9 @@ class PasskeyCodes(ErrorCode):
     WITHOUT_NAME = "A passkey must have a name"
     NO_SUCH_PASSKEY = "There is no such passkey; it may have been removed"
     REGISTERED = "This passkey is already registered"
+    NOT_VERIFIED = "The passkey could not be verified; try again"
+    UNKNOWN_PASSKEY = "No account on this server has this passkey; sign in in another way"
+    OTHER_ACCOUNT = "Another account is signed in; reload the page"
     TOO_MANY = "An account can have at most {number} passkeys; remove one first"
 
 
@@ -94,18 +97,14 @@ class VerificationFailed(BadRequest):
     """The response does not prove what it should; nothing was changed."""
 
     known_text = "Verification failed"
-
-    def __init__(self) -> None:
-        super().__init__("The passkey could not be verified; try again")
+    code = PasskeyCodes.NOT_VERIFIED
 
 
 class UnknownCredential(BadRequest):
     """No account on this server has this passkey."""
 
     known_text = "Unknown credential"
-
-    def __init__(self) -> None:
-        super().__init__("No account on this server has this passkey; sign in in another way")
+    code = PasskeyCodes.UNKNOWN_PASSKEY
 
 
 class PartyRefused(ValueError):

@@ -136,9 +136,7 @@ class AccountMismatch(AccessDenied):
     """The request names an account other than that of the session."""
 
     known_text = "Account mismatch"
-
-    def __init__(self) -> None:
-        super().__init__("Another account is signed in; reload the page")
+    code = ceremonies.PasskeyCodes.OTHER_ACCOUNT
 
 
 @dataclass(frozen=True, slots=True)

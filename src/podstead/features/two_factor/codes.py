@@ -107,6 +107,10 @@ class TwoFactorCodes(ErrorCode):
     SECOND_FACTOR_REQUIRED = (
         "This server requires a second factor besides the password: add another one first"
     )
+    WRONG_CODE = (
+        "The code is wrong or was used already: wait for the next one",
+        "The code is wrong or was used already. Wait for the next one.",
+    )
     PASSWORD_FIRST = "Type your name and password first"
 
 

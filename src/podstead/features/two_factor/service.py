@@ -27,8 +27,7 @@ _ANY_PASSWORD: Final = "*"  # noqa: S105 - in place of a mark
 class WrongCode(BadRequest):
     """The code is wrong, or was used before."""
 
-    def __init__(self) -> None:
-        super().__init__("The code is wrong or was used already: wait for the next one")
+    code = two_factor_codes.TwoFactorCodes.WRONG_CODE
 
 
 class SecondFactorRequired(Conflict):

@@ -22,7 +22,8 @@ from podstead.web.browsers import json_response, see_other
 from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, PasswordsDiffer, read_submission
 from podstead.web.pages.addresses import ACCOUNT, LOGIN
-from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages, add_refusals
+from podstead.web.pages.rendering import refusal_message, refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
@@ -33,8 +34,8 @@ from podstead.web.sign_in import browser_sign_in
 add_flash_messages(
     Tone.PROBLEM,
     too_many_codes=N_("Too many wrong codes. Type your password again."),
-    wrong_code=N_("The code is wrong or was used already. Wait for the next one."),
 )
+add_refusals(TwoFactorCodes.WRONG_CODE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class SecondStepPages:
             page,
             "two_factor/second_factor.html",
             form_targets=await self._form_targets(page, half.value),
-            wrong=flash is not None and flash.name == "wrong-code",
+            wrong=flash is not None and flash.name == TwoFactorCodes.WRONG_CODE.name,
             account=account.value,
             has_app=found.record.totp_secret is not None,
             has_recovery_codes=accepts_recovery_codes(found.record, account.value),
@@ -147,11 +148,11 @@ class SecondStepPages:
         try:
             await self.second_step.find(page.browser)
         except sign_in_step.NoPendingSecondFactor:
-            path, name = LOGIN, "too-many-codes"
+            path, notice = LOGIN, FlashMessage("too-many-codes")
         else:
-            path, name = sign_in_step.SECOND_FACTOR_PATH, "wrong-code"
+            path, notice = sign_in_step.SECOND_FACTOR_PATH, refusal_message(error)
         if page.wants_page:
-            return self.site.see_other(path, FlashMessage(name))
+            return self.site.see_other(path, notice)
         body = {
             "error": "invalid_grant",
             "error_description": str(error),
@@ -284,6 +285,6 @@ class RecoveryPage:
             status=200 if error is None else status_of(error)[0],
             username=sent.text("username"),
             wrong=isinstance(error, WrongCode),
-            unusable=isinstance(error, UnusablePassword),
-            differ=isinstance(error, PasswordsDiffer),
+            unusable=refusal_text(error) if isinstance(error, UnusablePassword) else None,
+            differ=refusal_text(error) if isinstance(error, PasswordsDiffer) else None,
         )

@@ -122,11 +122,7 @@ _CarryOut = Callable[[str, Logging], Awaitable[None]]
 class OwnAccount(Conflict):
     """Operators cannot lock themselves out of the console."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "This is your own account: another operator, or the command 'podstead account', "
-            "can do this"
-        )
+    code = IdpCodes.OWN_ACCOUNT
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.core.request_context import limit_key
 from podstead.rdf.graph import Graph, Iri
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.context import ResourceContext
 from podstead.resources.documents import is_rdf
 from podstead.resources.entity_tags import state_version
@@ -47,15 +48,13 @@ _DAY_S: Final = 86_400
 class NoInbox(Conflict):
     """The owner has no inbox here to which the person may write."""
 
-    def __init__(self) -> None:
-        super().__init__("The owner does not take requests here")
+    code = ResourceCodes.NO_REQUESTS_HERE
 
 
 class HasAccess(Conflict):
     """The person has the modes already."""
 
-    def __init__(self) -> None:
-        super().__init__("You have this access already")
+    code = ResourceCodes.HAS_ACCESS
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.request_context import limit_key
 from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal, Object
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.documents import is_rdf
 from podstead.resources.sharing.documents import AgentDocuments
 from podstead.resources.sharing.shared import SharedLists
@@ -53,15 +54,13 @@ _EMAIL_PROPERTIES: Final = tuple(
 class UnusableIri(BadRequest):
     """The text is not the IRI of a person, a group or an application."""
 
-    def __init__(self) -> None:
-        super().__init__("This is not the address (WebID) of a person or group")
+    code = ResourceCodes.NO_ADDRESS_OF_PERSON
 
 
 class NobodyFound(NotFound):
     """Nobody visible to the person has this name or address."""
 
-    def __init__(self) -> None:
-        super().__init__("Nobody was found by this name or address")
+    code = ResourceCodes.NOBODY_FOUND
 
 
 class EmailOwners(Protocol):

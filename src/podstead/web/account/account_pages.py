@@ -37,6 +37,7 @@ from podstead.web.forms import FormSubmission, PasswordsDiffer, only
 from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY, again_url
 from podstead.web.pages.cookies import SESSION, FlashMessage
 from podstead.web.pages.formats import machine_time
+from podstead.web.pages.rendering import refusal_message
 from podstead.web.pages.request import PageRequest, SignInAgain
 from podstead.web.pages.site import Site
 from podstead.web.response import HeaderField, Response, content_response
@@ -54,18 +55,7 @@ LOGOUT_PATH: Final = "/idp/logout"
 class WrongCurrentPassword(SignInFailed):
     """The current password, which a change requires, is wrong; nothing was changed."""
 
-    def __init__(self) -> None:
-        super().__init__("The current password is wrong, so nothing was changed")
-
-
-_NOTICES: Final[Mapping[type[errors.PodsteadError], str]] = {
-    UnusableEmail: "email-unusable",
-    EmailTaken: "email-taken",
-    UnusablePassword: "password-unusable",
-    PasswordsDiffer: "passwords-differ",
-    WrongCurrentPassword: "wrong-current-password",
-}
-"""What the pages of pods say about an error."""
+    code = WebCodes.WRONG_CURRENT_PASSWORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +234,7 @@ class AccountPages:
     ) -> Response:
         if not page.wants_page:
             raise error
-        notice = FlashMessage(_NOTICES[type(error)], typed_email)
-        return self.site.see_other(page.back or SECURITY, notice)
+        return self.site.see_other(page.back or SECURITY, refusal_message(error, typed_email))
 
     def _changed(self, page: PageRequest, flash_message: str, *headers: HeaderField) -> Response:
         return self.site.done(page, flash_message, *headers)

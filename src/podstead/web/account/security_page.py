@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from podstead.idp.codes import IdpCodes
 from podstead.web.browsers import browser_name
+from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import HOME, SECURITY
-from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages, add_refusals
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
@@ -111,13 +113,16 @@ add_flash_messages(
         "The client credentials have been removed. Scripts can no longer use them."
     ),
 )
-add_flash_messages(
-    Tone.PROBLEM,
-    email_unusable=N_("This is not an e-mail address."),
-    email_taken=N_("Another account has this e-mail address."),
-    password_unusable=N_("Choose a password of 8 to 1,024 characters that is not common."),
-    passwords_differ=N_("The two passwords differ: type the same one twice."),
-    wrong_current_password=N_("The current password is wrong, so nothing was changed."),
+add_refusals(
+    IdpCodes.EMAIL_MISSING,
+    IdpCodes.EMAIL_TAKEN,
+    IdpCodes.EMAIL_UNUSABLE,
+    IdpCodes.PASSWORD_MISSING,
+    IdpCodes.PASSWORD_NOT_UNICODE,
+    IdpCodes.PASSWORD_TOO_LONG,
+    IdpCodes.PASSWORD_TOO_SHORT,
+    WebCodes.PASSWORDS_DIFFER,
+    WebCodes.WRONG_CURRENT_PASSWORD,
 )
 
 

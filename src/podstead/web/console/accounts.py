@@ -16,12 +16,14 @@ from podstead.core.numbers import whole_number
 from podstead.idp.administration.audit_log import Operator
 from podstead.idp.administration.pods import Directory, PodActions, PodWithAccount
 from podstead.idp.administration.service import SIGN_IN_LINK_S, Administration, OwnAccount
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import Account
 from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import CONSOLE, again_url, link_url
-from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages, add_refusals
+from podstead.web.pages.rendering import refusal_message
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -88,10 +90,7 @@ add_flash_messages(
     quota_set=N_("The quota of %(subject)s is set."),
     account_deleted=N_("%(subject)s is deleted, with everything in the pod."),
 )
-add_flash_messages(
-    Tone.PROBLEM,
-    own_account=N_("You cannot do this with your own account. Another operator can."),
-)
+add_refusals(IdpCodes.OWN_ACCOUNT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +279,8 @@ class AccountPage:
             return await self._link(page, account, operator)
         try:
             await self._carry_out(name, listed, operator)
-        except OwnAccount:
-            return self.site.see_other(account_url(pod), FlashMessage("own-account"))
+        except OwnAccount as error:
+            return self.site.see_other(account_url(pod), refusal_message(error))
         return self._done(pod, action.done)
 
     @route(QUOTA, "POST")

@@ -7,12 +7,13 @@ cookie.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
+from podstead.core.codes import ErrorCode
 from podstead.web.pages.addresses import PREFIX
 from podstead.web.pages.texts import N_
 from podstead.web.request import Request
@@ -43,6 +44,8 @@ _MARKS: Final = re.compile(r"[0-9a-f.~]{1,1000}")
 # fields of the same name were joined with a comma, which no value of this server contains.
 _BETWEEN: Final = re.compile(r"[;,] *")
 _FLASH_MESSAGE_S: Final = 60
+_MAX_FIELDS: Final = 4
+_SHOWN: Final = re.compile(r"%\((?!subject\))([a-z_]+)\)s")
 _MAX_FLASH_CHARACTERS: Final = 4096
 _MAX_SUBJECT_CHARACTERS: Final = 500
 
@@ -61,6 +64,8 @@ class FlashMessage:
 
     name: str
     subject: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """What else the text shows, by name."""
 
 
 FLASH_MESSAGES: dict[str, tuple[Tone, str]] = {
@@ -78,6 +83,11 @@ FLASH_MESSAGES: dict[str, tuple[Tone, str]] = {
 def add_flash_messages(tone: Tone, **texts: str) -> None:
     """Add the flash messages of a part of the pages; ``_`` in a name stands for ``-``."""
     FLASH_MESSAGES.update({name.replace("_", "-"): (tone, text) for name, text in texts.items()})
+
+
+def add_refusals(*codes: ErrorCode) -> None:
+    """Let the next page say why something was refused, by the names of the codes."""
+    FLASH_MESSAGES.update({code.name: (Tone.PROBLEM, code.text) for code in codes})
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +162,8 @@ class Cookies:
 
     def set_flash_message(self, message: FlashMessage) -> HeaderField:
         """Store a flash message in the browser until the next page."""
-        fields = {"name": message.name, "subject": message.subject[:_MAX_SUBJECT_CHARACTERS]}
+        subject = message.subject[:_MAX_SUBJECT_CHARACTERS]
+        fields = {**message.parameters, "name": message.name, "subject": subject}
         value = urlencode({key: value for key, value in fields.items() if value})
         return self.set(_FLASH_MESSAGE, value, _FLASH_MESSAGE_S)
 
@@ -162,11 +173,16 @@ class Cookies:
         if value is None or len(value) > _MAX_FLASH_CHARACTERS:
             return None
         try:
-            fields = dict(parse_qsl(value, errors="strict", max_num_fields=2))
+            fields = dict(parse_qsl(value, errors="strict", max_num_fields=_MAX_FIELDS))
         except ValueError:
             return None
-        name = fields.get("name", "")
-        return FlashMessage(name, fields.get("subject", "")) if name in FLASH_MESSAGES else None
+        name, subject = fields.pop("name", ""), fields.pop("subject", "")
+        if (
+            name not in FLASH_MESSAGES
+            or not set(_SHOWN.findall(FLASH_MESSAGES[name][1])) <= fields.keys()
+        ):
+            return None
+        return FlashMessage(name, subject, fields)
 
     def clear_flash_message(self) -> HeaderField:
         """Remove the flash message, which is shown once."""

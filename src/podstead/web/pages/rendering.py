@@ -32,6 +32,12 @@ def refusal_text(error: PodsteadError) -> str:
     return text % shown if shown else text
 
 
+def refusal_message(error: PodsteadError, subject: str = "") -> FlashMessage:
+    """What the next page says about an error whose code was passed to :func:`add_refusals`."""
+    parameters = {name: _shown_value(name, value) for name, value in error.parameters.items()}
+    return FlashMessage("" if error.code is None else error.code.name, subject, parameters)
+
+
 def is_translated(error: PodsteadError) -> bool:
     """Whether :func:`refusal_text` is in the language of the page."""
     return error.code is not None or current_texts().language == ENGLISH
@@ -528,4 +534,5 @@ def _shown(message: FlashMessage | None) -> ShownFlashMessage | None:
     if message is None:
         return None
     tone, text = FLASH_MESSAGES[message.name]
-    return ShownFlashMessage(message.name, tone, _(text, subject=message.subject))
+    shown = _(text, **message.parameters, subject=message.subject)
+    return ShownFlashMessage(message.name, tone, shown if shown[-1:] in ".?!" else shown + ".")

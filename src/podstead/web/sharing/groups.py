@@ -18,6 +18,7 @@ from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import GROUPS, files_url, shown_name
 from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.formats import name_sort_key
+from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
@@ -147,7 +148,7 @@ class GroupsPage:
             members=sorted(shown, key=lambda each: (by_name(each[0]), each[1])),
             suggestions=people_field.offered(known, names),
             choices=[(each, names.grantee(each)) for each in choices],
-            error=None if error is None else people_field.not_found_text(error),
+            error=None if error is None else refusal_text(error),
             typed=typed,
             places=[
                 (shown_name(each), files_url(each), is_container(each))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from podstead.core.errors import Conflict, NotAuthenticated, RateLimited, RequestRefused
+from podstead.core.errors import Conflict, NotAuthenticated, RateLimited
 from podstead.core.identity import Identity
 from podstead.resources.sharing import people as sharing_people
 from podstead.wac.sharing.rules import Grantee, GranteeKind, agent
@@ -15,29 +15,20 @@ from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.formats import name_sort_key
 from podstead.web.pages.request import PageRequest
-from podstead.web.pages.texts import N_, _
+from podstead.web.pages.texts import _
 from podstead.web.sharing.views import Names
 
 if TYPE_CHECKING:
     from podstead.web.sharing.share_page import SharingSection
 
-_NOBODY = N_(
-    "Nobody was found. Type the name of somebody on this server, an e-mail address that their "
-    "public profile names, the name of a group, or an address such as "
-    "https://name.example/profile#me."
-)
-_NO_WEB_ID = N_(
-    "This is not the address of a person: one looks like https://name.example/profile#me."
-)
-_TOO_MANY = N_("You have looked for many people. Try again later, or use the address of a person.")
-_SEVERAL = N_("More than one match. Choose one.")
-
 
 class SeveralFound(Conflict):
     """The typed name means more than one."""
 
+    code = WebCodes.SEVERAL_FOUND
+
     def __init__(self, found: Sequence[Grantee]) -> None:
-        super().__init__("Several are called that")
+        super().__init__()
         self.found = found
 
 
@@ -70,9 +61,14 @@ class PeopleField:
         try:
             if "://" not in typed or not found:
                 found.add(agent(await self.people.find(identity, typed)))
-        except (sharing_people.NobodyFound, RateLimited, sharing_people.UnusableIri):
+        except (sharing_people.NobodyFound, sharing_people.UnusableIri):
             if not found:
                 raise
+        except RateLimited as error:
+            if not found:
+                raise RateLimited(
+                    WebCodes.TOO_MANY_LOOKED_UP, retry_after_s=error.retry_after_s
+                ) from error
         # A choice counts for the name that it was offered for.
         chosen = [
             each
@@ -119,16 +115,3 @@ def identity_of(page: PageRequest) -> Identity:
     if identity is None:
         raise NotAuthenticated(WebCodes.SIGN_IN_FIRST)
     return identity
-
-
-def not_found_text(error: RequestRefused) -> str:
-    """What is said at the field."""
-    match error:
-        case sharing_people.UnusableIri():
-            return _(_NO_WEB_ID)
-        case RateLimited():
-            return _(_TOO_MANY)
-        case SeveralFound():
-            return _(_SEVERAL)
-        case _:
-            return _(_NOBODY)

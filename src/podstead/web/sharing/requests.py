@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from podstead.core.errors import NotFound, RateLimited, RequestRefused
+from podstead.core.errors import BadRequest, NotFound, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.sharing import access_requests
 from podstead.resources.sharing.documents import RulesOutOfReach
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
-from podstead.resources.sharing.people import NobodyFound, PeopleDirectory, UnusableIri
+from podstead.resources.sharing.people import NobodyFound, PeopleDirectory
 from podstead.resources.sharing.service import Answer, SharingService
 from podstead.wac.acl import origin_of
 from podstead.wac.modes import Mode
@@ -20,8 +21,9 @@ from podstead.wac.sharing.access import Reason
 from podstead.wac.sharing.rules import ROLE_MODES, AccessRule, Grantee, GranteeKind, Role, group
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
-from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
+from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages, add_refusals
 from podstead.web.pages.notifier import Notifier
+from podstead.web.pages.rendering import refusal_message, refusal_text
 from podstead.web.pages.request import PageRequest, Person, Waiting
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -31,10 +33,6 @@ from podstead.web.sharing import views
 from podstead.web.sharing.reminders import Reminders
 from podstead.web.sharing.shared import ASKED, shared_tabs
 
-_NOBODY: Final = N_("Nobody was found by this name, address or WebID.")
-_NO_ORIGIN: Final = N_(
-    "This is not the address of an application: one looks like https://app.example."
-)
 _ANYBODY: Final = "anybody"
 
 
@@ -75,10 +73,8 @@ class WhyPage:
                 answer = await self.sharing.explain(
                     page.identity, target, person=person, origin=_origin(app), inside=inside
                 )
-            except (NobodyFound, RateLimited):
-                problem = _(_NOBODY)
-            except UnusableIri:
-                problem = _(_NO_ORIGIN) if app and _is_unusable(app) else _(_NOBODY)
+            except (BadRequest, NobodyFound, RateLimited) as error:
+                problem = refusal_text(error)
         names = await self.names.of(page.identity, () if answer is None else _grantees(answer))
         return self.site.page(
             page,
@@ -152,29 +148,21 @@ def _rule_place(reason: Reason) -> str:
 
 
 def _origin(app: str) -> str | None:
-    """The origin of an application; ``None`` without one. Raises UnusableIri."""
+    """The origin of an application; ``None`` without one. Raises BadRequest."""
     if not app:
         return None
-    if _is_unusable(app):
-        raise UnusableIri
+    if origin_of(app) is None:
+        raise BadRequest(WebCodes.NO_ADDRESS_OF_APPLICATION)
     return app
-
-
-def _is_unusable(app: str) -> bool:
-    return origin_of(app) is None
 
 
 add_flash_messages(
     Tone.DONE,
     access_requested=N_("Your request was sent to the owner."),
-    has_access=N_("You have this access already."),
     request_refused=N_("The request was removed."),
     answer_removed=N_("The answer was removed."),
 )
-add_flash_messages(
-    Tone.PROBLEM,
-    no_inbox=N_("The owner takes no requests here. Ask them in another way."),
-)
+add_refusals(ResourceCodes.HAS_ACCESS, ResourceCodes.NO_REQUESTS_HERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +204,10 @@ class AskPage:
         message = sent.text("message").strip()[:MAX_MESSAGE_CHARS]
         try:
             await self.requests.ask(page.identity, target, ROLE_MODES[role], message=message)
-        except access_requests.HasAccess:
-            return self.site.see_other(addresses.files_url(target), FlashMessage("has-access"))
-        except access_requests.NoInbox:
-            return self.site.see_other(addresses.ask_url(target), FlashMessage("no-inbox"))
+        except access_requests.HasAccess as error:
+            return self.site.see_other(addresses.files_url(target), refusal_message(error))
+        except access_requests.NoInbox as error:
+            return self.site.see_other(addresses.ask_url(target), refusal_message(error))
         return self.site.see_other(addresses.ask_url(target), FlashMessage("access-requested"))
 
 

@@ -23,6 +23,7 @@ from podstead.web.pages import addresses
 from podstead.web.pages.addresses import breadcrumb, files_url, local_address, share_url, shown_name
 from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.notifier import SHARED, Notifier, PersonNotice
+from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -267,7 +268,7 @@ class SharePage:
             suggestions=people_field.offered(known, names),
             choices=[(each, names.grantee(each)) for each in meant],
             max_message=MAX_MESSAGE_CHARS,
-            error=None if error is None else people_field.not_found_text(error),
+            error=None if error is None else refusal_text(error),
             filled=_filled(sent),
         )
 

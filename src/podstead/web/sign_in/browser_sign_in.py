@@ -10,6 +10,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.idp import sign_in
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.mail_queue import MailQueue
 from podstead.idp.passwords import is_common
 from podstead.idp.records import Account, BrowserSession
@@ -25,11 +26,12 @@ from podstead.web.pages.cookies import (
     KNOWN,
     SESSION,
     Cookies,
-    FlashMessage,
     Tone,
     add_flash_messages,
+    add_refusals,
 )
 from podstead.web.pages.notifier import NEW_BROWSER, Notifier, PersonNotice
+from podstead.web.pages.rendering import refusal_message
 from podstead.web.pages.request import PageRequest, Person, SignedInBy
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
@@ -47,11 +49,7 @@ add_flash_messages(
         "What you signed in with has been removed, so this browser is signed out as well."
     ),
 )
-add_flash_messages(
-    Tone.PROBLEM,
-    wrong=N_("The name or the password is wrong. Check both and try again."),
-    disabled=N_("This account is disabled. Ask the operator of this server."),
-)
+add_refusals(IdpCodes.SIGN_IN_FAILED, IdpCodes.ACCOUNT_DISABLED)
 
 
 class SecondFactorNeeded(NotAuthenticated):
@@ -257,8 +255,7 @@ class BrowserSignIn:
     ) -> Response:
         """The form that was sent, again; the name that was typed is still there."""
         if page.wants_page:
-            name = "disabled" if isinstance(error, sign_in.AccountDisabled) else "wrong"
-            return self.site.see_other(path, FlashMessage(name, typed_login(sent)))
+            return self.site.see_other(path, refusal_message(error, typed_login(sent)))
         description = (
             str(error)
             if isinstance(error, sign_in.AccountDisabled)
