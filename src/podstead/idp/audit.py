@@ -1,7 +1,7 @@
 """The events that are recorded for the operator (A-184), and the requests that cause them."""
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Final, Protocol
 
 from podstead.core.request_context import requester, requester_address
@@ -106,10 +106,17 @@ class RequestSource:
     """How the change came about, if not by a request to the provider."""
 
 
-OPERATOR: Final = RequestSource("", "", by="the operator of this server")
+class Cause(StrEnum):
+    """How a change came about, if not by a request to the provider, as records say it."""
+
+    OPERATOR = "the operator of this server"
+    PROFILE = "a change of the profile"
+
+
+OPERATOR: Final = RequestSource("", "", by=Cause.OPERATOR.value)
 
 
 def profile_change() -> RequestSource:
     """The source of a change that results from a change of the profile, whichever request made
     that."""
-    return RequestSource(requester_address() or "", requester(), by="a change of the profile")
+    return RequestSource(requester_address() or "", requester(), by=Cause.PROFILE.value)

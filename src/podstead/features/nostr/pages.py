@@ -22,7 +22,7 @@ from podstead.features.nostr import keys as nostr_keys
 from podstead.features.nostr import sign_in as nostr_sign_ins
 from podstead.features.nostr.links import NostrLinks, ProvenKeys
 from podstead.features.nostr.profile_keys import AllowedKeys, ProfileKeys
-from podstead.features.nostr.records import NostrCodes, NostrLink
+from podstead.features.nostr.records import NostrCodes, NostrEvents, NostrLink
 from podstead.idp.accounts import Accounts
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.challenges import Challenges
@@ -31,6 +31,7 @@ from podstead.idp.sessions import OpenSession
 from podstead.storage.record_store import Versioned
 from podstead.storage.records import EntryId
 from podstead.web.account.collections import Collection, Removed
+from podstead.web.account.event_texts import add_event_texts
 from podstead.web.browsers import json_response
 from podstead.web.cors import CorsPolicy
 from podstead.web.description_endpoints import public_document
@@ -72,15 +73,16 @@ add_flash_messages(
         "you for as long as your profile names it."
     ),
 )
-SHOWN_EVENTS: Final = (
-    N_("Nostr key linked"),
-    N_("Nostr key unlinked"),
-    N_("Nostr key named by the profile"),
-    N_("Nostr key no longer named by the profile"),
-    N_("Nostr key of the profile allowed to sign in"),
-    N_("Nostr key of the profile no longer signs in"),
+add_event_texts(
+    {
+        NostrEvents.KEY_LINKED: N_("Nostr key linked"),
+        NostrEvents.KEY_UNLINKED: N_("Nostr key unlinked"),
+        NostrEvents.PROFILE_KEY_NAMED: N_("Nostr key named by the profile"),
+        NostrEvents.PROFILE_KEY_UNNAMED: N_("Nostr key no longer named by the profile"),
+        NostrEvents.PROFILE_KEY_ALLOWED: N_("Nostr key of the profile allowed to sign in"),
+        NostrEvents.PROFILE_KEY_ENDED: N_("Nostr key of the profile no longer signs in"),
+    }
 )
-"""The values of :class:`podstead.features.nostr.records.NostrEvents`, as pages translate them."""
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from podstead.idp.sign_in_methods import SecondStep
 from podstead.storage.record_store import Versioned
 from podstead.storage.records import Precondition
 from podstead.web.account.collections import Collection, Removed
+from podstead.web.account.event_texts import add_event_texts
 from podstead.web.account.security_page import SecuritySection
 from podstead.web.browsers import browser_name, json_response
-from podstead.web.console.server import add_event_texts
 from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.pages.addresses import ACCOUNT, AGAIN
 from podstead.web.pages.cookies import BROWSER, Tone, add_flash_messages
@@ -59,8 +59,6 @@ add_event_texts(
         ceremonies.PasskeyEvents.COPIED: N_("Possible copy of a passkey"),
     }
 )
-SHOWN_EVENTS: Final = (N_("passkey added"), N_("passkey removed"))
-"""What the page about security calls them."""
 
 _KEY_SEGMENT: Final = 4
 

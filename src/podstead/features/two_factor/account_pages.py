@@ -19,9 +19,9 @@ from podstead.features.two_factor.second_step import CodeStep
 from podstead.features.two_factor.service import TwoFactors, WrongCode
 from podstead.features.two_factor.sign_in_pages import RECOVERY_PATH, RecoveryPage, SecondStepPages
 from podstead.idp.sessions import OpenSession
+from podstead.web.account.event_texts import add_event_texts
 from podstead.web.account.security_page import SecuritySection
 from podstead.web.browsers import json_response
-from podstead.web.console.server import add_event_texts
 from podstead.web.pages.addresses import ACCOUNT, AGAIN, SECURITY
 from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest
@@ -60,17 +60,6 @@ add_event_texts(
         TwoFactorEvents.RESET: N_("Second factor reset"),
     }
 )
-SHOWN_EVENTS: Final = (
-    N_("authenticator app added"),
-    N_("authenticator app removed"),
-    N_("passkey required besides the password"),
-    N_("passkey no longer required besides the password"),
-    N_("recovery codes created"),
-    N_("recovery code used"),
-    N_("second factor failed after the right password"),
-    N_("second factor reset"),
-)
-"""What the page about security calls them."""
 
 
 @dataclass(frozen=True, slots=True)

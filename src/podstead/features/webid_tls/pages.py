@@ -27,9 +27,9 @@ from podstead.idp.sessions import OpenSession
 from podstead.idp.token_issuing import ProfilePatcher
 from podstead.storage.record_store import RecordStore
 from podstead.web.account.collections import Collection, Removed, format_day
+from podstead.web.account.event_texts import add_event_texts
 from podstead.web.account.security_page import SecuritySection, SecurityView
 from podstead.web.browsers import json_response
-from podstead.web.console.server import add_event_texts
 from podstead.web.pages.addresses import ACCOUNT, AGAIN, AGAIN_REASONS
 from podstead.web.pages.cookies import Tone, add_flash_messages
 from podstead.web.pages.formats import machine_time
@@ -72,8 +72,6 @@ add_event_texts(
         CertificateEvents.REMOVED: N_("Key of a client certificate removed"),
     }
 )
-SHOWN_EVENTS: Final = (N_("client certificate made"), N_("key of a client certificate removed"))
-"""What the page about security calls them."""
 
 
 class CertificateCodes(ErrorCode):

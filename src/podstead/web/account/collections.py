@@ -30,6 +30,7 @@ from podstead.web.pages.cookies import SESSION, FlashMessage
 from podstead.web.pages.formats import machine_time
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
+from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.sign_in.authorization import ConsentExtension, places_of
@@ -335,7 +336,7 @@ class CredentialCollection(Collection[ClientCredential]):
     name = "clientCredentials"
     shown_as = "credentials"
     missing = IdpCodes.NO_SUCH_CREDENTIALS
-    credential = "Client credentials"
+    credential = N_("Client credentials")
 
     credentials: ClientCredentials
     consent: ConsentExtension | None = None
@@ -414,7 +415,7 @@ class PodTokenCollection(Collection[TokenRecord]):
     name = "tokens"
     shown_as = "pod_tokens"
     missing = IdpCodes.NO_SUCH_TOKEN
-    credential = "Token of your pod"
+    credential = N_("Token of your pod")
 
     tokens: PodTokens
     records: RecordStore

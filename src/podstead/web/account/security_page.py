@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from podstead.idp.codes import IdpCodes
 from podstead.web.browsers import browser_name
@@ -27,22 +27,6 @@ from podstead.web.sign_in.people import PodBrowser, PodSessions
 if TYPE_CHECKING:  # loaded for the provider only
     from podstead.idp.sessions import OpenSession
     from podstead.web.sign_in.authorization import ClientTerms, ConsentExtension
-
-SHOWN_NAMES: Final = (
-    N_("e-mail address changed"),
-    N_("password changed"),
-    N_("client credentials created"),
-    N_("client credentials deleted"),
-    N_("one-time sign-in link created"),
-    N_("token of a pod created"),
-    N_("token of the pod revoked"),
-    N_("identity provider stated in the profile again"),
-    N_("the operator of this server"),
-    N_("a change of the profile"),
-    N_("Client credentials"),
-    N_("Token of your pod"),
-)
-"""What the provider calls events, their causes and credentials, to be translated by the page."""
 
 
 class SecurityView(Enum):

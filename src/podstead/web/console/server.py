@@ -11,9 +11,9 @@ from podstead.core.numbers import whole_number
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration import audit_log
 from podstead.idp.administration.service import InvitationActions
-from podstead.idp.audit import AuditEvent, EventKind
 from podstead.notifications.channels import DeliveryFailures
 from podstead.storage import invitations as storage_invitations
+from podstead.web.account.event_texts import event_text
 from podstead.web.codes import WebCodes
 from podstead.web.console import accounts
 from podstead.web.console.accounts import INVITATIONS, LOG, account_url, for_operators
@@ -25,66 +25,6 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import route
-
-TEXTS: Final = {
-    AuditEvent.ACCOUNT_CREATED: N_("Account created"),
-    AuditEvent.ACCOUNT_DELETED: N_("Account deleted"),
-    AuditEvent.POD_CREATED: N_("Pod created"),
-    AuditEvent.POD_DELETED: N_("Pod deleted"),
-    AuditEvent.POD_RENAMED: N_("Pod renamed"),
-    AuditEvent.POD_EXPORTED: N_("Pod exported"),
-    AuditEvent.POD_IMPORTED: N_("Pod imported"),
-    AuditEvent.BASE_URL_CHANGED: N_("Base URL changed"),
-    AuditEvent.NAME_FREED: N_("Name of a deleted pod released"),
-    AuditEvent.ACCOUNT_DISABLED: N_("Account disabled"),
-    AuditEvent.ACCOUNT_ENABLED: N_("Account enabled"),
-    AuditEvent.OPERATOR_PROMOTED: N_("Made an operator"),
-    AuditEvent.OPERATOR_DEMOTED: N_("No longer an operator"),
-    AuditEvent.SIGN_IN_LINK_CREATED: N_("One-time sign-in link created"),
-    AuditEvent.SIGN_IN_LINK_USED: N_("One-time sign-in link used"),
-    AuditEvent.QUOTA_SET: N_("Quota set"),
-    AuditEvent.SETTING_CHANGED: N_("Setting changed"),
-    AuditEvent.INVITATION_CREATED: N_("Invitation created"),
-    AuditEvent.INVITATION_REVOKED: N_("Invitation revoked"),
-    AuditEvent.INVITATION_REFUSED: N_("Code of an invitation refused"),
-    AuditEvent.TERMS_ACCEPTED: N_("Terms of use accepted"),
-    AuditEvent.EMAIL_CHANGED: N_("E-mail address changed"),
-    AuditEvent.EMAIL_VERIFIED: N_("E-mail address confirmed"),
-    AuditEvent.PASSWORD_LINK_SENT: N_("Link for a new password sent"),
-    AuditEvent.MAIL_UNSENT: N_("Mail could not be sent"),
-    AuditEvent.PASSWORD_CHANGED: N_("Password changed"),
-    AuditEvent.SIGNED_IN: N_("Signed in"),
-    AuditEvent.PASSWORD_CONFIRMED: N_("Password confirmed"),
-    AuditEvent.SIGN_IN_FAILED: N_("Sign-in failed"),
-    AuditEvent.SIGN_IN_PAUSED: N_("Sign-in with a password paused"),
-    AuditEvent.SIGNED_OUT: N_("Signed out"),
-    AuditEvent.SIGNED_OUT_EVERYWHERE: N_("Signed out everywhere"),
-    AuditEvent.CONSENT_GIVEN: N_("Application allowed"),
-    AuditEvent.CONSENT_ENDED: N_("Application disconnected"),
-    AuditEvent.CREDENTIAL_CREATED: N_("Client credentials created"),
-    AuditEvent.CREDENTIAL_DELETED: N_("Client credentials deleted"),
-    AuditEvent.POD_TOKEN_CREATED: N_("Token of a pod created"),
-    AuditEvent.POD_TOKEN_REVOKED: N_("Token of a pod revoked"),
-    AuditEvent.ISSUER_CHANGED: N_("Issuer of the identity provider changed"),
-    AuditEvent.ISSUER_RESTORED: N_("Identity provider stated in the profile again"),
-    AuditEvent.CODE_REUSED: N_("Code used again; its tokens were revoked"),
-    AuditEvent.REFRESH_TOKEN_REUSED: N_("Refresh token used again; its tokens were revoked"),
-    AuditEvent.FETCH_BLOCKED: N_("Outgoing request to a forbidden address blocked"),
-    AuditEvent.KEY_MADE: N_("Signing key created"),
-    AuditEvent.KEY_REMOVED: N_("Signing key removed"),
-}
-_BY_VALUE: Final = {event.value: text for event, text in TEXTS.items()}
-
-
-def add_event_texts(texts: Mapping[EventKind, str]) -> None:
-    """Add the texts for the events of a feature; the default is the value of the event."""
-    _BY_VALUE.update({event.value: text for event, text in texts.items()})
-
-
-def event_text(what: str) -> str:
-    """The text for the value of an event; by default the value itself, which features translate."""
-    return _(_BY_VALUE.get(what, what))
-
 
 PAGE_SIZE: Final = 100
 _TITLES: Final = {
