@@ -18,7 +18,7 @@ from podstead.app.adapters.root import prepared_root
 from podstead.config import Settings
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.dependencies import Ahead
+from podstead.storage.dependencies import Prefetch
 from podstead.storage.records import Committed, TokenRevocation, Version, Write
 from podstead.web.application import Application
 from tests.support.application import BASE, acl_turtle, running
@@ -259,7 +259,7 @@ def _told(answer: Answer) -> tuple[int, dict[str, str], bytes]:
 async def test_a_closed_store_is_trouble_also_where_a_response_is_kept(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def closed(_: Iterable[ResourcePath]) -> Ahead:
+    def closed(_: Iterable[ResourcePath]) -> Prefetch:
         raise StorageError("The store is not open")
 
     reader = nodes.on_first(nodes.owner)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from podstead.rdf.graph import Graph
 from podstead.rdf.turtle_writer import write_turtle
-from podstead.wac.acl import ALWAYS, Circumstances, PeriodCondition
+from podstead.wac.acl import ALWAYS, ConditionContext, PeriodCondition
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 from podstead.wac.sharing.access import explain
@@ -203,7 +203,7 @@ def test_an_explanation_gives_the_modes_of_the_decision_and_a_reason_for_each(
     if names is not None:
         groups = frozenset(iri for iri in decided.groups if GROUPS[iri] & names)
         requester = Requester(frozenset(names), groups, origin)
-    explanation = explain(applying, requester, Circumstances(0))
+    explanation = explain(applying, requester, ConditionContext(0))
     expected = decided.public if requester is None else agent_modes(decided, requester)
     assert explanation.modes == expected
     assert {mode.value for mode in explanation.modes} == oracle(graph, access_to=access_to).modes(
@@ -244,7 +244,7 @@ def granted_at(graph: Graph, names: set[str], now_ms: int, *, access_to: bool) -
     rules = read_rules(graph, subject_url=CONTAINER)
     applying = rules.about_subject() if access_to else rules.about_contents()
     plain = tuple(rule.authorization for rule in applying if rule.is_plain)
-    decided = Rules.of(plain).under(Circumstances(now_ms))
+    decided = Rules.of(plain).under(ConditionContext(now_ms))
     groups = frozenset(iri for iri in decided.groups if GROUPS[iri] & names)
     return agent_modes(decided, Requester(frozenset(names), groups))
 

@@ -13,7 +13,7 @@ from podstead.storage.records import (
     Absent,
     AtVersion,
     Change,
-    MembersAt,
+    MembersAtVersion,
     NoMembers,
     NoPod,
     PodRecord,
@@ -96,7 +96,7 @@ class Model:
                 return path not in self.resources
             case Present(path):
                 return path in self.resources
-            case MembersAt(path, version):
+            case MembersAtVersion(path, version):
                 return path in self.resources and self.resources[path].members_version == version
             case NoMembers(path):
                 return not self.members(path)

@@ -17,7 +17,7 @@ from podstead.storage.records import (
     Change,
     ChangeType,
     Committed,
-    MembersAt,
+    MembersAtVersion,
     Metadata,
     NoMembers,
     NoPod,
@@ -229,7 +229,7 @@ def _precondition(model: Model, sort: str, text: str) -> Precondition:
         case "empty":
             return NoMembers(path)
         case "listed" if current is not None and current.members_version is not None:
-            return MembersAt(path, current.members_version)
+            return MembersAtVersion(path, current.members_version)
         case _:
             return AtVersion(path, Version("ffffffffffffffff"))
 

@@ -41,7 +41,7 @@ from podstead.storage.records import (
 )
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, migrate
-from podstead.storage.state import Needs, ResourceRow, State
+from podstead.storage.state import RequiredRows, ResourceRow, State
 from tests.storage.engine_suite.engine import (
     LARGE_BYTES,
     NOW_MS,
@@ -95,12 +95,12 @@ async def pod(two_stores: tuple[PostgresStore, PostgresStore]) -> Pod:
 
 
 @pytest.fixture
-def wrong(monkeypatch: pytest.MonkeyPatch) -> list[Needs]:
+def wrong(monkeypatch: pytest.MonkeyPatch) -> list[RequiredRows]:
     """The batches that were decided on what is not so."""
-    noted: list[Needs] = []
+    noted: list[RequiredRows] = []
     were_wrong = Expectations.were_wrong
 
-    def note(self: Expectations, needs: Needs, *, now_s: float) -> None:
+    def note(self: Expectations, needs: RequiredRows, *, now_s: float) -> None:
         noted.append(needs)
         were_wrong(self, needs, now_s=now_s)
 
@@ -120,7 +120,7 @@ def wrong(monkeypatch: pytest.MonkeyPatch) -> list[Needs]:
     ids=["rules", "version", "creation", "container", "deletion"],
 )
 async def test_a_precondition_that_another_node_breaks_does_not_hold(
-    pod: Pod, wrong: list[Needs], changed: Put | str, relied_on: Precondition
+    pod: Pod, wrong: list[RequiredRows], changed: Put | str, relied_on: Precondition
 ) -> None:
     assert isinstance(relied_on, AtVersion | Absent | Present)
     target = pod.path(relied_on.path)
@@ -141,7 +141,7 @@ async def test_a_precondition_that_another_node_breaks_does_not_hold(
 
 @pytest.mark.parametrize("limit", ["own", "default"])
 async def test_a_quota_that_another_node_lowers_or_fills_holds(
-    pod: Pod, wrong: list[Needs], limit: str
+    pod: Pod, wrong: list[RequiredRows], limit: str
 ) -> None:
     used_bytes = await pod.second.used_bytes(pod.name)
     if limit == "own":
@@ -154,7 +154,7 @@ async def test_a_quota_that_another_node_lowers_or_fills_holds(
 
 
 async def test_what_does_not_matter_to_a_write_is_counted_nevertheless(
-    pod: Pod, wrong: list[Needs]
+    pod: Pod, wrong: list[RequiredRows]
 ) -> None:
     used_bytes = await pod.second.used_bytes(pod.name)
     wanted, other = (write(put(pod.path(f"c/{name}"), b"12345")) for name in ("new", "two"))
@@ -167,7 +167,9 @@ async def test_what_does_not_matter_to_a_write_is_counted_nevertheless(
     await commit(pod.second, write(deletes=[*names, pod.path("c/")]))  # which counts the members
 
 
-async def test_a_write_that_nobody_disturbs_is_as_expected(pod: Pod, wrong: list[Needs]) -> None:
+async def test_a_write_that_nobody_disturbs_is_as_expected(
+    pod: Pod, wrong: list[RequiredRows]
+) -> None:
     for number in range(3):
         wanted = write(put(pod.path("c/new"), b"%d" % number, creates=not number))
         assert isinstance(await pod.request(wanted, None), Committed)
@@ -178,7 +180,7 @@ async def test_a_write_that_nobody_disturbs_is_as_expected(pod: Pod, wrong: list
 # --- What is expected -------------------------------------------------------------------------
 
 NOTE = path("/a/note")
-NEEDS = Needs(paths={NOTE}, roots={path("/a/")})
+NEEDS = RequiredRows(paths={NOTE}, roots={path("/a/")})
 
 
 def seen_at(asked_s: float, version: str) -> SeenRows:

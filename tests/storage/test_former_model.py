@@ -16,7 +16,14 @@ from msgspec.structs import replace
 from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
 from podstead.storage.postgresql import PostgresStore
 from podstead.storage.protocol import Store
-from podstead.storage.records import Committed, KeepFormer, StagedBlob, StoredBody, Version, Write
+from podstead.storage.records import (
+    Committed,
+    KeepFormerStates,
+    StagedBlob,
+    StoredBody,
+    Version,
+    Write,
+)
 from podstead.storage.root import prepare_folders, prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.storage.engine_suite.engine import NOW_MS, bytes_of, path, plant, put, write
@@ -60,7 +67,7 @@ class Model:
         """The next write, whose effect is noted; ``None`` if it is not possible."""
         what, name, content = act
         self.at_ms += 2000
-        keeps = None if what == "forget" else KeepFormer()
+        keeps = None if what == "forget" else KeepFormerStates()
         present = self.present.get(name)
         if what == "drop":
             mine = [each for each in kept if each.path == name]

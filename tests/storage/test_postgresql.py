@@ -24,7 +24,7 @@ from podstead.storage.postgresql.expectations import Expectations
 from podstead.storage.protocol import Store
 from podstead.storage.records import Version
 from podstead.storage.root import prepare_folders
-from podstead.storage.state import Needs, ResourceRow, State
+from podstead.storage.state import RequiredRows, ResourceRow, State
 from tests.storage.engine_suite import Engine, EngineSuite
 from tests.storage.engine_suite.copies import CopySuite
 from tests.storage.engine_suite.listening import ListeningSuite
@@ -91,7 +91,9 @@ class TestWithWrongExpectations(TransactionSuite, ParallelSuite):
             yield PostgresEngine(database, layout, stack, FilesInRoot(layout))
 
 
-def _wrong_state(_: Expectations, needs: Needs, *args: object, **kwargs: object) -> State | None:
+def _wrong_state(
+    _: Expectations, needs: RequiredRows, *args: object, **kwargs: object
+) -> State | None:
     """One in which everything exists already that can, with versions that nothing has."""
     if not needs.roots:
         return None

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.answers import Answering, LiveQueries
+from podstead.notifications.answers import LiveQueries, LiveQueryService
 from podstead.notifications.channel_types import EVENT_SOURCE, GATEWAY, STREAMING_HTTP, WEB_SOCKET
 from podstead.notifications.channels import ChannelHandler, ChannelLimits, Channels
-from podstead.notifications.deliveries import Delivering
+from podstead.notifications.deliveries import DeliveryState
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub
 from podstead.notifications.listening import Listeners
@@ -57,9 +57,9 @@ class LiveUpdates:
         return LiveQueries([source for each in features for source in each.live_queries])
 
     @cached_property
-    def _answering(self) -> Answering:
+    def _answering(self) -> LiveQueryService:
         services = self._services
-        return Answering(
+        return LiveQueryService(
             live_queries=self._live_queries,
             readers=self._readers,
             log=services.store,
@@ -72,7 +72,7 @@ class LiveUpdates:
         """Delivers changes to subscribers."""
         return Hub(
             log=self._services.store,
-            delivering=Delivering(
+            delivering=DeliveryState(
                 readers=self._readers,
                 clock=self._services.clock,
                 state_of=state_tag,

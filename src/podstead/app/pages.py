@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestNews:
+class RequestNotifier:
     """Tells people of requests for access, by ``mails``, and of answers
     (:class:`RequestNotices`)."""
 
@@ -259,7 +259,7 @@ class PodPages:
             self._agent_documents,
             services.owners,
             services.stored_answers,
-            RequestNews(services.notifier, notices),
+            RequestNotifier(services.notifier, notices),
         )
 
     @cached_property

@@ -328,7 +328,7 @@ class Accounts:
             if former is None:
                 raise NotFound(IdpCodes.NO_SUCH_DELETED_POD, name=name)
             records, unchanged = await leading_past(store, former, now_ms=now_ms)
-            unchanged.append(storage_records.EntryAt(former.entry, former.version))
+            unchanged.append(storage_records.EntryAtVersion(former.entry, former.version))
             return Changes(None, [storage_records.DropEntry(former.entry), *records], unchanged)
 
         await self.records.transact(compute)

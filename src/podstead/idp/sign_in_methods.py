@@ -13,7 +13,7 @@ from podstead.core.errors import AccessDenied, Conflict
 from podstead.idp import records as idp_records
 from podstead.idp.codes import IdpCodes
 from podstead.storage.record_store import RecordKind, RecordStore, Versioned
-from podstead.storage.records import EntryAt, EntryId, Precondition, Record
+from podstead.storage.records import EntryAtVersion, EntryId, Precondition, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ async def method_precondition(
     entry = await records.store.read_entry(EntryId(method), now_ms=records.now_ms())
     if entry is None or entry.owner != account_id:
         raise SignInMethodRemoved
-    return (EntryAt(entry.entry, entry.version),)
+    return (EntryAtVersion(entry.entry, entry.version),)
 
 
 def began_with(method: str, begun: idp_records.BrowserSession | idp_records.Grant) -> bool:
@@ -118,7 +118,7 @@ async def remaining_factor(
     account: Versioned[idp_records.Account],
     *,
     without: EntryId,
-) -> EntryAt:
+) -> EntryAtVersion:
     """A factor that remains when the entry ``without`` is removed.
 
     The removal has it as a precondition, so that it cannot be removed at the same time. Raises
@@ -138,7 +138,7 @@ async def second_factor(
     account_id: str,
     *,
     without: EntryId | None = None,
-) -> EntryAt | None:
+) -> EntryAtVersion | None:
     """An entry that is the second factor after a password, other than ``without``; ``None`` if the
     account has none."""
     among = [each for each in methods if each.is_second_factor]
@@ -151,7 +151,7 @@ async def entry_to_sign_in(
     account_id: str,
     *,
     without: EntryId | None = None,
-) -> EntryAt | None:
+) -> EntryAtVersion | None:
     """An entry that the account can sign in with, other than ``without``."""
     for method in methods:
         for each in await records.of_owner(method.records, account_id, limit=_ENOUGH):

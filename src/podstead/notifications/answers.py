@@ -112,7 +112,7 @@ def is_live_query(topic: str) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class Answering:
+class LiveQueryService:
     """Answers the live queries of one worker, in turn."""
 
     live_queries: LiveQueries
@@ -180,7 +180,9 @@ class Answering:
 class WatchedQuery:
     """The watches of one live query by one reader."""
 
-    def __init__(self, topic: ResourcePath, answering: Answering, subscriber: Subscriber) -> None:
+    def __init__(
+        self, topic: ResourcePath, answering: LiveQueryService, subscriber: Subscriber
+    ) -> None:
         """Raises Unprocessable, and RateLimited if the reader watches too many."""
         self._topic = topic
         self._container = answering.live_queries.ruled_by(topic)
@@ -294,7 +296,7 @@ class WatchedQueries:
     """All watched queries of one worker. Each reader's are their own, with the network that they
     connect from: who they are decides about the answer, and who pays."""
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: LiveQueryService) -> None:
         self._with = answering
         self._live_queries: dict[Hashable, WatchedQuery] = {}
         self._keys: dict[Watch, Hashable] = {}

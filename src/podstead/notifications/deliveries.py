@@ -185,7 +185,7 @@ class DeliveryTally:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivering:
+class DeliveryState:
     """The state that all deliveries of a worker share; ``state_of`` returns the entity tag of a
     resource, without quotes."""
 
@@ -198,7 +198,7 @@ class Delivering:
 class Deliveries:
     """The watches of one topic, and the notifications on their way to them."""
 
-    def __init__(self, topic: ResourcePath, delivering: Delivering) -> None:
+    def __init__(self, topic: ResourcePath, delivering: DeliveryState) -> None:
         self._topic = topic
         self._with = delivering
         self._watches: dict[Subscriber, set[Watch]] = {}

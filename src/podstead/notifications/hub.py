@@ -8,7 +8,7 @@ runs only while at least one topic is watched, so a worker without subscribers d
 from podstead.core.errors import Overloaded
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications import deliveries as notifications_deliveries
-from podstead.notifications.answers import Answering, WatchedQueries, is_live_query
+from podstead.notifications.answers import LiveQueryService, WatchedQueries, is_live_query
 from podstead.notifications.history import Feed
 from podstead.notifications.messages import notifications_of, topics_of
 from podstead.notifications.readers import Subscriber
@@ -29,8 +29,8 @@ class Hub:
         self,
         *,
         log: ChangeLog,
-        delivering: notifications_deliveries.Delivering,
-        answering: Answering | None = None,
+        delivering: notifications_deliveries.DeliveryState,
+        answering: LiveQueryService | None = None,
         max_watches: int = MAX_WATCHES,
     ) -> None:
         """At most ``max_watches`` are open at the same time. ``answering`` answers live queries, if

@@ -2,7 +2,7 @@
 
 A receiver first gets what it missed, if it requested that, and then each change as it is committed,
 at the rate and within the times of its channel (N-12 to N-14). After a while without a message it
-gets a :class:`Quiet`, so that the connection can be kept alive.
+gets a :class:`Idle`, so that the connection can be kept alive.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class Idle:
     """There has been no message for ``after_s`` seconds."""
 
     after_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class ChangesLost:
     """The changes since the receiver disconnected are no longer known; the current state of the
     topic follows."""
 
@@ -58,7 +58,7 @@ class Ended:
     ending: deliveries.EndReason | None
 
 
-Heard = Notification | Quiet | Lost | CaughtUp | Ended
+Heard = Notification | Idle | ChangesLost | CaughtUp | Ended
 
 
 class Listening:
@@ -120,7 +120,7 @@ class Listening:
         """Whether a receiver of this channel gets a notification (N-12)."""
         return notification.is_for_channels and notification.at_ms >= (self._terms.start_ms or 0)
 
-    async def _past(self) -> AsyncIterator[Notification | Lost]:
+    async def _past(self) -> AsyncIterator[Notification | ChangesLost]:
         terms, known_state = self._terms, self._terms.state
         if self._after is not None:
             try:
@@ -131,7 +131,7 @@ class Listening:
                     yield notification
             except HistoryLost:
                 known_state = ""
-                yield Lost()
+                yield ChangesLost()
         if known_state is not None:
             difference = await self._history.difference(
                 known_state, terms.topic, sequence=self.since, now_ms=self._clock.now_ms()
@@ -139,7 +139,7 @@ class Listening:
             if difference is not None:
                 yield difference
 
-    def _paced(self, item: Notification | Lost | Quiet | None) -> Iterator[Heard]:
+    def _paced(self, item: Notification | ChangesLost | Idle | None) -> Iterator[Heard]:
         """The part of an item that may be sent now."""
         if isinstance(item, Notification):
             if not self.concerns(item):
@@ -150,7 +150,7 @@ class Listening:
         elif item is not None:
             yield item
 
-    async def _next_item(self) -> Notification | Quiet | Ended | None:
+    async def _next_item(self) -> Notification | Idle | Ended | None:
         """The next item; ``None`` when the notification held back is due."""
         wait_s, otherwise = self._patience()
         try:
@@ -164,10 +164,10 @@ class Listening:
             return Ended(item.ending)
         return item if isinstance(item, Notification) else None
 
-    def _patience(self) -> tuple[float, Quiet | Ended | None]:
+    def _patience(self) -> tuple[float, Idle | Ended | None]:
         """How many seconds to wait for an item, and what to return if there is none."""
-        quiet = Quiet(self._heartbeat_s)
-        waits: list[tuple[float, Quiet | Ended | None]] = [(self._heartbeat_s, quiet)]
+        quiet = Idle(self._heartbeat_s)
+        waits: list[tuple[float, Idle | Ended | None]] = [(self._heartbeat_s, quiet)]
         if self._pace.due_ms is not None:
             waits.append(((self._pace.due_ms - _steady_ms()) / 1000, None))
         if self._terms.end_ms is not None:

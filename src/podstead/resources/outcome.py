@@ -145,7 +145,7 @@ class ResourceRequest(msgspec.Struct):
         if container.members_version is not None:
             self.state_preconditions = (
                 storage_records.AtVersion(container.path, container.version),
-                storage_records.MembersAt(container.path, container.members_version),
+                storage_records.MembersAtVersion(container.path, container.members_version),
             )
 
     @property

@@ -358,7 +358,7 @@ class ContainerHook(Protocol):
         the new path of each resource."""
 
 
-class RecordsOfPods(ContainerHook):
+class PodRecordsHook(ContainerHook):
     """Lets the records of some kinds follow a pod that is renamed: those whose owner is its root,
     also where their keys end with it. When a pod is deleted, everything goes whose owner is its
     root."""

@@ -214,7 +214,7 @@ class PodRenamer:
         if former is None:
             preconditions.append(storage_records.NoEntry(pod_tombstone(name)))
         elif new_name_of(former) == pod.name:  # the pod had this name itself
-            preconditions.append(storage_records.EntryAt(former.entry, former.version))
+            preconditions.append(storage_records.EntryAtVersion(former.entry, former.version))
             records.append(storage_records.DropEntry(former.entry))
         else:
             raise Conflict(ResourceCodes.NAME_OF_FORMER_POD, name=name, command_name=name)
@@ -330,7 +330,7 @@ def _preconditions(
     for each in resources:
         found.append(storage_records.AtVersion(each.path, each.version))
         if each.members_version is not None:
-            found.append(storage_records.MembersAt(each.path, each.members_version))
+            found.append(storage_records.MembersAtVersion(each.path, each.members_version))
         if each.kind is storage_records.ResourceKind.DOCUMENT or each.kind.is_container:
             auxiliaries = identifiers.acl_of(each.path), identifiers.description_of(each.path)
             found += [storage_records.Absent(path) for path in auxiliaries if path not in there]

@@ -740,7 +740,7 @@ def _tree_preconditions(tree: Tree, state: TreeState) -> list[storage_records.Pr
     for each in state.resources:
         found.append(storage_records.AtVersion(each.path, each.version))
         if each.members_version is not None and tree.with_members:
-            found.append(storage_records.MembersAt(each.path, each.members_version))
+            found.append(storage_records.MembersAtVersion(each.path, each.members_version))
         if (
             each.kind is storage_records.ResourceKind.DOCUMENT
             and state[description_of(each.path)] is None

@@ -14,7 +14,7 @@ from podstead.core.conditional import time_after, time_of_deletion, time_of_memb
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
 from podstead.storage import records
 from podstead.storage import state as storage_state
-from podstead.storage.former_states import DroppedFormer, KeptStates, MovedFormer
+from podstead.storage.former_states import DroppedFormer, KeptStates, MovedFormerState
 from podstead.storage.quota import NEARLY_FULL_PERCENT, fixed_charge
 
 
@@ -54,22 +54,22 @@ def _holds(precondition: records.Precondition, state: storage_state.State, at_ms
             return state.resources[precondition.path] is None
         case records.Present():
             return state.resources[precondition.path] is not None
-        case records.AtVersion() | records.MembersAt() | records.NoMembers():
+        case records.AtVersion() | records.MembersAtVersion() | records.NoMembers():
             return _row_holds(precondition, state.resources[precondition.path])
-        case records.EntryAt() | records.NoEntry():
+        case records.EntryAtVersion() | records.NoEntry():
             return _entry_holds(precondition, state.entries[precondition.entry], at_ms)
         case records.NoPod():
             return storage_state.folded(precondition.name) not in state.taken_pods
 
 
 def _row_holds(
-    precondition: records.AtVersion | records.MembersAt | records.NoMembers,
+    precondition: records.AtVersion | records.MembersAtVersion | records.NoMembers,
     row: storage_state.ResourceRow | None,
 ) -> bool:
     match precondition:
         case records.AtVersion():
             return row is not None and row.version == precondition.version
-        case records.MembersAt():
+        case records.MembersAtVersion():
             return row is not None and row.members_version == precondition.members_version
         case records.NoMembers():
             return row is None or row.member_count == 0
@@ -413,11 +413,11 @@ class _PendingWrite:
         sequence = state.sequence if write.changes else None
         return records.Committed(sequence, self.nearly_full, tuple(self.dropped))
 
-    def _moved_former(self) -> Iterator[MovedFormer]:
+    def _moved_former(self) -> Iterator[MovedFormerState]:
         for source, target in self.moved.items():
             old, new = self.state.resources[source], self.rows[target]
             if old is not None and new is not None:
-                yield MovedFormer(source, old.created_ms, target, new.created_ms)
+                yield MovedFormerState(source, old.created_ms, target, new.created_ms)
 
     def _deleted_acls(self) -> Iterator[storage_state.DeletedAclRow]:
         """The deleted ACLs, for notifying agents that could read their subject (N-18)."""
@@ -457,7 +457,7 @@ class _PendingWrite:
             self.state.changed_entries.add(record.entry)
         elif isinstance(record, records.PutRow | records.DropRow | records.MoveRows):
             self.state.rows.append(record)
-        elif isinstance(record, records.DropFormer):
+        elif isinstance(record, records.DropFormerState):
             self.state.former.append(DroppedFormer(record.key, self.write.at_ms))
         else:
             self.state.tokens.append(record)

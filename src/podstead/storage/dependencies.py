@@ -24,7 +24,7 @@ class Dependencies(msgspec.Struct, frozen=True):
     nothing."""
 
 
-class Ahead(Protocol):
+class Prefetch(Protocol):
     """What is read ahead for one request, as an asynchronous context manager around its
     handling."""
 
@@ -43,5 +43,5 @@ class Ahead(Protocol):
         """What the request has read so far; ``None`` if reading ahead cannot confirm all of it."""
 
 
-ReadAhead = Callable[[Iterable[ResourcePath]], Ahead]
+ReadAhead = Callable[[Iterable[ResourcePath]], Prefetch]
 """Reads what the decision about a request needs. The first path is the target."""

@@ -1,13 +1,13 @@
 """Former states of resources: what writes have replaced or deleted, kept for a while.
 
-A write with :class:`~podstead.storage.records.KeepFormer` leaves a row of ``former_states`` for
-each resource that it replaces or deletes, in its own transaction and without reading anything: what
-is replaced is known to whoever decides about the write, a small body is copied within the database,
-and a large one belongs to the row from then on. So each large body is in exactly one place: staged,
-in use, kept, or garbage.
+A write with :class:`~podstead.storage.records.KeepFormerStates` leaves a row of ``former_states``
+for each resource that it replaces or deletes, in its own transaction and without reading anything:
+what is replaced is known to whoever decides about the write, a small body is copied within the
+database, and a large one belongs to the row from then on. So each large body is in exactly one
+place: staged, in use, kept, or garbage.
 
 The rows are not part of what a storage is charged for. Whoever asks for them removes them
-(:class:`~podstead.storage.records.DropFormer`); those of a deleted pod go with it.
+(:class:`~podstead.storage.records.DropFormerState`); those of a deleted pod go with it.
 """
 
 import hashlib
@@ -60,9 +60,9 @@ class FormerState(Value):
     blob: records.BlobId | None
 
     @property
-    def drop(self) -> records.DropFormer:
+    def drop(self) -> records.DropFormerState:
         """Removes it."""
-        return records.DropFormer(self.root, self.path, self.modified_ms, self.version)
+        return records.DropFormerState(self.root, self.path, self.modified_ms, self.version)
 
     @property
     def metadata(self) -> records.Metadata:
@@ -88,7 +88,7 @@ class FormerRow(NamedTuple):
     copied_from: identifiers.ResourcePath | None
 
 
-class MovedFormer(NamedTuple):
+class MovedFormerState(NamedTuple):
     """What was replaced of a resource follows it to another path in its storage. The time of its
     creation tells it from what was at its path before; ``target_created_ms`` is that of what is at
     the target from then on. What the target has already stays where it is."""
@@ -113,7 +113,7 @@ class DroppedFormer(NamedTuple):
     at_ms: int
 
 
-FormerChange = FormerRow | MovedFormer | DroppedFormer
+FormerChange = FormerRow | MovedFormerState | DroppedFormer
 
 
 class KeptStates:
@@ -121,7 +121,7 @@ class KeptStates:
 
     __slots__ = ("_deleted", "_keeps", "_rules", "_write", "rows")
 
-    def __init__(self, write: records.Write, keeps: records.KeepFormer) -> None:
+    def __init__(self, write: records.Write, keeps: records.KeepFormerStates) -> None:
         self._write = write
         self._keeps = keeps
         self._rules = dict(keeps.rules)
@@ -223,7 +223,7 @@ def former_statements(
     """
     insert_copy = _INSERT_COPY[bodies_have_root]
     for each in changes:
-        if isinstance(each, MovedFormer):
+        if isinstance(each, MovedFormerState):
             yield _MOVE, each.values
         elif isinstance(each, DroppedFormer):
             yield from drop_statements(each.key, each.at_ms)

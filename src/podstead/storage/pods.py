@@ -62,7 +62,7 @@ async def leading_past(
             new_name = new_name_of(each)
             if new_name is not None and pod_tombstone(new_name) == former.entry:
                 records.append(storage_records.PutEntry(each.entry, former.value))
-                preconditions.append(storage_records.EntryAt(each.entry, each.version))
+                preconditions.append(storage_records.EntryAtVersion(each.entry, each.version))
         after = page[-1].entry
     return records, preconditions
 

@@ -33,7 +33,7 @@ class Versioned(Generic[Value]):
 
     key: str
     value: Value
-    unchanged: storage_records.EntryAt
+    unchanged: storage_records.EntryAtVersion
     owner: str | None
     expires_ms: int | None
 
@@ -124,7 +124,7 @@ class RecordKind(Generic[Value]):
         return Versioned(
             key=entry.entry.removeprefix(f"{self.kind}/"),
             value=value,
-            unchanged=storage_records.EntryAt(entry.entry, entry.version),
+            unchanged=storage_records.EntryAtVersion(entry.entry, entry.version),
             owner=entry.owner,
             expires_ms=entry.expires_ms,
         )

@@ -164,14 +164,14 @@ class NoPod(Value):
     name: str
 
 
-class MembersAt(Value):
+class MembersAtVersion(Value):
     """The container exists, and its listing has exactly this version."""
 
     path: ResourcePath
     members_version: Version
 
 
-class EntryAt(Value):
+class EntryAtVersion(Value):
     """The entry exists with exactly this version and has not expired at the time of the write."""
 
     entry: EntryId
@@ -184,8 +184,8 @@ class NoEntry(Value):
     entry: EntryId
 
 
-ResourcePrecondition = AtVersion | Absent | Present | NoMembers | MembersAt
-EntryPrecondition = EntryAt | NoEntry
+ResourcePrecondition = AtVersion | Absent | Present | NoMembers | MembersAtVersion
+EntryPrecondition = EntryAtVersion | NoEntry
 Precondition = ResourcePrecondition | NoPod | EntryPrecondition
 
 
@@ -330,7 +330,7 @@ class MoveRows(Value):
     new_root: ResourcePath
 
 
-class DropFormer(Value):
+class DropFormerState(Value):
     """Remove what is kept of a former state (:mod:`podstead.storage.former_states`), if it is
     there. A large body becomes garbage."""
 
@@ -347,7 +347,7 @@ class DropFormer(Value):
 EntryRecord = PutEntry | DropEntry
 RowRecord = PutRow | DropRow | MoveRows
 Record = (
-    DropFormer
+    DropFormerState
     | PodRecord
     | PodQuota
     | DropPod
@@ -399,7 +399,7 @@ class DeletedAcl(Value):
     content: bytes
 
 
-class KeepFormer(Value):
+class KeepFormerStates(Value):
     """Keep the states that a write ends as former states (:mod:`podstead.storage.former_states`).
 
     ``replaced`` and ``deleted`` say which of them; those of ACLs are kept in any case. ``agent`` is
@@ -434,7 +434,7 @@ class Write(Value):
     records: tuple[Record, ...] = ()
     changes: tuple[Change, ...] = ()
     default_quota_bytes: int = 0
-    keeps: KeepFormer | None = None
+    keeps: KeepFormerStates | None = None
 
     @property
     def stores_content(self) -> bool:

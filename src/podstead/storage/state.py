@@ -1,8 +1,8 @@
 """The state on which a batch of writes is decided.
 
-An engine loads the rows that a batch requires (:class:`Needs`) into one :class:`State`, decides the
-writes on it one after another (see ``decision.py``), and stores the changed rows, all in one
-exclusive write transaction.
+An engine loads the rows that a batch requires (:class:`RequiredRows`) into one :class:`State`,
+decides the writes on it one after another (see ``decision.py``), and stores the changed rows, all
+in one exclusive write transaction.
 """
 
 import hashlib
@@ -90,7 +90,7 @@ def folded(name: str) -> str:
 
 
 @dataclass(slots=True)
-class Needs:
+class RequiredRows:
     """The keys of the rows that are required for deciding some writes."""
 
     paths: set[ResourcePath] = field(default_factory=set)
@@ -119,7 +119,7 @@ class Needs:
                 self.entries.add(record.entry)
             elif isinstance(record, records.PutRow | records.DropRow):
                 self.rows.add(f"{record.table.name} {record.key}")
-            elif isinstance(record, records.DropFormer):
+            elif isinstance(record, records.DropFormerState):
                 self.paths.add(record.path)  # which is locked with its storage
 
     def _add_required(self, preconditions: Iterable[records.Precondition]) -> None:
@@ -129,11 +129,11 @@ class Needs:
                     records.Absent()
                     | records.AtVersion()
                     | records.Present()
-                    | records.MembersAt()
+                    | records.MembersAtVersion()
                     | records.NoMembers()
                 ):
                     self.paths.add(precondition.path)
-                case records.EntryAt() | records.NoEntry():
+                case records.EntryAtVersion() | records.NoEntry():
                     self.entries.add(precondition.entry)
                 case records.NoPod():
                     self.pods.add(folded(precondition.name))

@@ -108,7 +108,7 @@ class Authorization(Value):
     description: bool = False
     conditions: tuple["Condition", ...] = ()
 
-    def holds(self, circumstances: "Circumstances") -> bool:
+    def holds(self, circumstances: "ConditionContext") -> bool:
         """Whether all conditions hold."""
         return all(condition.holds(circumstances) for condition in self.conditions)
 
@@ -302,7 +302,7 @@ _CONDITION: Final = Iri(vocab.ACL_CONDITION)
 _FINAL_SLASH: Final = "/"
 
 
-class Circumstances(Value):
+class ConditionContext(Value):
     """What conditions are evaluated against.
 
     ``client`` is the identifier of the application and ``issuer`` that of the provider of the
@@ -331,7 +331,7 @@ class _Parties(Value):
 class ClientCondition(_Parties):
     """The applications that may act for the agent."""
 
-    def holds(self, circumstances: Circumstances) -> bool:
+    def holds(self, circumstances: ConditionContext) -> bool:
         return self.contains(circumstances.client, circumstances.client_groups)
 
 
@@ -339,7 +339,7 @@ class IssuerCondition(_Parties):
     """The providers whose word about the agent is accepted. Names have no final slash, in which the
     names of one provider may differ."""
 
-    def holds(self, circumstances: Circumstances) -> bool:
+    def holds(self, circumstances: ConditionContext) -> bool:
         issuer = circumstances.issuer
         name = None if issuer is None else issuer.removesuffix(_FINAL_SLASH)
         return self.contains(name, circumstances.issuer_groups)
@@ -353,7 +353,7 @@ class PeriodCondition(Value):
     ends_ms: int | None = None
     is_valid: bool = True
 
-    def holds(self, circumstances: Circumstances) -> bool:
+    def holds(self, circumstances: ConditionContext) -> bool:
         now_ms = circumstances.now_ms
         return (
             self.is_valid
@@ -370,7 +370,7 @@ Condition: TypeAlias = ClientCondition | IssuerCondition | PeriodCondition
 
 def all_periods_hold(conditions: Iterable[Condition], now_ms: int) -> bool:
     """Whether all periods among the conditions hold."""
-    now = Circumstances(now_ms)
+    now = ConditionContext(now_ms)
     return all(each.holds(now) for each in conditions if isinstance(each, PeriodCondition))
 
 

@@ -96,7 +96,7 @@ class Rules(Value):
             conditional=conditional,
         )
 
-    def under(self, circumstances: acl.Circumstances) -> Rules:
+    def under(self, circumstances: acl.ConditionContext) -> Rules:
         """The rules without conditions that apply in these circumstances."""
         held = (rule for rule in self.conditional if rule.holds(circumstances))
         return self._with(replace(rule, conditions=()) for rule in held)

@@ -26,7 +26,7 @@ from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
 from podstead.wac import effective as wac_effective
 from podstead.wac import modes as wac_modes
-from podstead.wac.acl import Circumstances, agent_name, earliest, origin_of
+from podstead.wac.acl import ConditionContext, agent_name, earliest, origin_of
 from podstead.wac.decision import Audience, Requester, Rules, agent_modes, audience_of
 
 OPAQUE_ORIGIN = "null"
@@ -164,7 +164,7 @@ class DecisionInputs(msgspec.Struct, frozen=True):
 
     rules: Rules
     requester: Requester | None
-    circumstances: Circumstances
+    circumstances: ConditionContext
 
 
 class Gate:
@@ -424,7 +424,7 @@ class Gate:
         public = rules.public
         if rules.conditional:
             effective, circumstances = await self._under_conditions(effective, agent)
-            public = rules.under(Circumstances(circumstances.now_ms)).public
+            public = rules.under(ConditionContext(circumstances.now_ms)).public
             rules, preconditions = effective.rules, effective.preconditions
         if agent is None:
             return GrantedAccess(
@@ -445,12 +445,12 @@ class Gate:
 
     async def _under_conditions(
         self, effective: wac_effective.EffectiveAcl, agent: Identity | None
-    ) -> tuple[wac_effective.EffectiveAcl, Circumstances]:
+    ) -> tuple[wac_effective.EffectiveAcl, ConditionContext]:
         """The rules that apply to a request of the agent at this moment."""
         rules = effective.rules
         now_ms = self._clock.now_ms()
         if not rules.conditional:
-            return effective, Circumstances(now_ms)
+            return effective, ConditionContext(now_ms)
         client, issuer = (None, None) if agent is None else (agent.client_id, agent.issuer)
         clients = issuers = wac_effective.NO_MEMBERSHIPS
         if client is not None and (groups := rules.client_groups):
@@ -459,7 +459,7 @@ class Gate:
             # The names of one provider may differ in a final slash.
             named = issuer.removesuffix("/")
             issuers = await self._memberships(frozenset({named, f"{named}/"}), effective, groups)
-        circumstances = Circumstances(now_ms, client, issuer, clients.groups, issuers.groups)
+        circumstances = ConditionContext(now_ms, client, issuer, clients.groups, issuers.groups)
         until_ms = earliest(effective.until_ms, rules.next_change_ms(now_ms))
         resolved = replace(
             effective,

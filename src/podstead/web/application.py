@@ -21,7 +21,7 @@ from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import QUERY
-from podstead.storage.dependencies import Ahead, ReadAhead
+from podstead.storage.dependencies import Prefetch, ReadAhead
 from podstead.storage.disk_space import is_full
 from podstead.wac.effective import paths_to_read
 from podstead.web import request as web_request
@@ -228,7 +228,9 @@ class Application:
             response.tally.cached += 1
         return response
 
-    async def _make(self, scope: Scope, receive: Receive, ahead: Ahead | None = None) -> Response:
+    async def _make(
+        self, scope: Scope, receive: Receive, ahead: Prefetch | None = None
+    ) -> Response:
         """A new response. ``ahead`` is what was read ahead for the request, if that was done."""
         began_s = monotonic()
         sharing = CorsPolicy.REFLECTED
@@ -365,7 +367,11 @@ class Application:
         return await routes.endpoint(service, path, method)(request, agent)
 
     async def _answer_ahead(
-        self, request: web_request.Request, routes: Routes, prefetch: ReadAhead, ahead: Ahead | None
+        self,
+        request: web_request.Request,
+        routes: Routes,
+        prefetch: ReadAhead,
+        ahead: Prefetch | None,
     ) -> Response:
         """Answer a request for a resource, with one question to the store before all others, unless
         it was asked."""

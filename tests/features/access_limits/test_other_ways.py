@@ -23,10 +23,10 @@ from podstead.features.access_limits import enforcement
 from podstead.features.access_limits.enforcement import (
     LIMITS,
     POD_RULES,
+    AccessLimitsHook,
     ClientRule,
     LimitStore,
     PodRules,
-    RenamedLimits,
     StoredLimit,
     client_key,
 )
@@ -334,7 +334,7 @@ async def test_limits_follow_a_pod_that_is_renamed(provider: Provider) -> None:
     await records.commit([LIMITS.put(client_key(elsewhere, "client"), stored, owner="other")])
     before = PodRecord("alice", ResourcePath("/alice/"), old, 0)
     after = PodRecord("alicia", ResourcePath("/alicia/"), new, 0)
-    changes = await RenamedLimits(records).of_renaming(before, after, renamed)
+    changes = await AccessLimitsHook(records).of_renaming(before, after, renamed)
     assert await records.try_commit(changes.records, changes.preconditions)
     limits = LimitStore(records)
     assert await limits.of_client(old, "client") is None

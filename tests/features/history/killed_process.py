@@ -22,12 +22,12 @@ from podstead.app.services import Services
 from podstead.cli import main as command
 from podstead.config import Settings
 from podstead.core.date_times import DAY_MS
-from podstead.features.history import keeping
-from podstead.features.history.keeping import Keeper, Retention
+from podstead.features.history import retention
+from podstead.features.history.retention import Keeper, Retention
 from podstead.storage.base_store import BaseStore
 from podstead.storage.blobs.staging import BlobLedger, BodyStaging
 from podstead.storage.postgresql import PostgresStore
-from podstead.storage.records import DropFormer, Write
+from podstead.storage.records import DropFormerState, Write
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import BASE, running, with_two_pods
 from tests.support.clock import FakeClock
@@ -71,7 +71,7 @@ def changes_history(write: Write) -> bool:
     return bool(
         write.puts
         or write.deletes
-        or any(isinstance(record, DropFormer) for record in write.records)
+        or any(isinstance(record, DropFormerState) for record in write.records)
     )
 
 
@@ -104,7 +104,7 @@ async def _nothing(*_: object) -> None:
 async def obey(order: Order) -> None:
     """Do what is ordered. Nothing is in the background, and each write removes one former state."""
     lifespan.Sweeping.sweep = _nothing  # type: ignore[assignment,method-assign]
-    keeping.BATCH = 1  # type: ignore[misc]
+    retention.BATCH = 1  # type: ignore[misc]
     clock = FakeClock(time_ms=order.time_ms)
     settings = usual_settings(Path(order.root)).with_values(database=order.database)
     if order.act == "sweep":
@@ -148,7 +148,7 @@ def main(sent: str) -> None:
     if order.act != "purge":
         asyncio.run(obey(order))
         return
-    keeping.BATCH = 1  # type: ignore[misc]
+    retention.BATCH = 1  # type: ignore[misc]
     _arm(order)
     database = [] if order.database is None else ["--database", order.database]
     sys.argv[1:] = ["purge", order.target, "--root", order.root, *database]

@@ -9,8 +9,8 @@ from podstead.app.services import Services
 from podstead.config import Settings
 from podstead.core.date_times import DAY_MS
 from podstead.core.identifiers import ResourcePath
-from podstead.features.history.keeping import CHOICES, Choice, Keeper, Retention
-from podstead.resources.planning import RecordsOfPods
+from podstead.features.history.retention import CHOICES, Choice, Keeper, Retention
+from podstead.resources.planning import PodRecordsHook
 from podstead.storage.protocol import Store
 from tests.features.history.test_trash import delete, items, put, restore, versions
 from tests.support.application import Server, Start
@@ -129,7 +129,7 @@ async def test_a_choice_follows_its_pod(
     pod = await store.read_pod("alice")
     assert pod is not None
     after = replace(pod, name="alicia", root=ResourcePath("/alicia/"))
-    changes = await RecordsOfPods(services.records, CHOICES).of_renaming(
+    changes = await PodRecordsHook(services.records, CHOICES).of_renaming(
         pod, after, lambda path: path
     )
     await services.records.commit(changes.records, changes.preconditions)

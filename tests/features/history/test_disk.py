@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podstead.config import Settings
-from podstead.features.history import keeping
+from podstead.features.history import retention
 from podstead.storage import disk_space
 from podstead.storage.disk_space import DiskUsage
 from podstead.storage.layout import RootLayout
@@ -54,7 +54,7 @@ async def test_no_more_is_removed_where_that_frees_nothing(
     for name in ("a", "b", "c"):
         await put(server.alice, f"/alice/private/{name}", LARGE)
         await delete(server.alice, f"/alice/private/{name}")
-    monkeypatch.setattr(keeping, "BATCH", 1)
+    monkeypatch.setattr(retention, "BATCH", 1)
     monkeypatch.setattr(disk_space, "USELESS_BYTES", len(LARGE))
     monkeypatch.setattr(disk_space, "read_disk_usage", lambda _: DiskUsage(100_000 * MIB, MIB))
     for _ in range(3):

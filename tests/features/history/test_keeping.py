@@ -14,11 +14,11 @@ from podstead.app.services import Services
 from podstead.config import Settings
 from podstead.core.date_times import DAY_MS
 from podstead.core.identifiers import ResourcePath
-from podstead.features.history.keeping import (
+from podstead.features.history.retention import (
     MAX_VERSIONS,
     Keeper,
     Retention,
-    Thinning,
+    RetentionFilter,
 )
 from podstead.storage.former_states import FormerState, former_state_of
 from podstead.storage.records import ResourceKind, Version
@@ -54,7 +54,7 @@ def state(
 def kept_by(
     states: Sequence[FormerState], now_ms: int = NOW_MS, retention: Retention = RETENTION
 ) -> list[FormerState]:
-    thinning = Thinning(retention, now_ms)
+    thinning = RetentionFilter(retention, now_ms)
     backwards = sorted(states, key=lambda each: (each.path, each.modified_ms), reverse=True)
     pairs = zip_longest(backwards, backwards[1:])
     return [each for each, older in pairs if not thinning.drops(each, older)]

@@ -16,8 +16,8 @@ from podstead.app.services import Services
 from podstead.config import Settings
 from podstead.core.date_times import DAY_MS
 from podstead.core.errors import StorageError
-from podstead.features.history import keeping
-from podstead.features.history.keeping import Keeper, Retention
+from podstead.features.history import retention
+from podstead.features.history.retention import Keeper, Retention
 from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.removal_lock import removals_locked
@@ -152,15 +152,15 @@ async def test_a_removal_that_was_interrupted_is_done_by_the_next_sweep(
         assert (await server.alice.put(f"/alice/{name}", large, "text/plain")).status == 201
         assert (await server.alice.delete(f"/alice/{name}")).status in {200, 204, 205}
     blobs = settings.root / "blobs"
-    monkeypatch.setattr(keeping, "BATCH", 2)
+    monkeypatch.setattr(retention, "BATCH", 2)
     clock.advance(31 * 24 * 3600)
     store = SqliteStore(settings.root)
     await store.open()
     try:
         services = Services(settings, clock)
         services.store = store
-        retention = Retention(30 * DAY_MS, 30 * DAY_MS)
-        keeper = Keeper(services.records, services.capacity.quotas, retention)
+        month = Retention(30 * DAY_MS, 30 * DAY_MS)
+        keeper = Keeper(services.records, services.capacity.quotas, month)
         commit, calls = RecordStore.commit, 0
 
         async def fail_later(self: RecordStore, *given: object, **more: object) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podstead.features.history import trash as trash_module
-from podstead.features.history.past import Past
+from podstead.features.history.past import FormerStateService
 from podstead.features.history.trash import Trash
 from podstead.storage.former_states import FormerState
 from podstead.storage.records import Body
@@ -505,13 +505,13 @@ async def test_control_of_the_pod_removes_what_nobody_may_read(server: Server) -
     await delete(server.alice, DOCUMENT)
     [item] = await items(server.alice)
 
-    async def could(past: Past, *arguments: object) -> bool:
+    async def could(past: FormerStateService, *arguments: object) -> bool:
         del past, arguments
         return False
 
     # As after the pod has been renamed.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Past, "could", could)
+        patch.setattr(FormerStateService, "could", could)
         assert await items(server.alice) == []
         assert (await restore(server.alice, item)).status == 404
         browser = await sign_in_by_token(server, server.alice)

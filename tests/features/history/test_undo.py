@@ -10,9 +10,9 @@ from podstead.config import Settings
 from podstead.core.date_times import DAY_MS
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.features.history import keeping, past
+from podstead.features.history import past, retention
 from podstead.features.history import undo as undo_module
-from podstead.features.history.keeping import (
+from podstead.features.history.retention import (
     CREATIONS,
     Choice,
     CreationLog,
@@ -318,7 +318,7 @@ async def test_creations_are_stored_in_batches_and_what_is_moved_is_none(
         gone = tuple(map(ResourcePath, deletes))
         return Write(Version(version), clock.now_ms(), puts=(put,), deletes=gone)
 
-    monkeypatch.setattr(keeping, "CREATIONS_OF_BATCH", 2)
+    monkeypatch.setattr(retention, "CREATIONS_OF_BATCH", 2)
     for number in range(5):
         log.committed(None, write(str(number), f"v{number}"))
     log.committed(None, write("moved", "v", "/alice/source"))

@@ -12,9 +12,9 @@ from podstead.features.legacy_notifications.protocol import (
     Conversation,
     Forget,
     LineCredential,
-    Say,
     SubprotocolOffer,
     Subscribe,
+    TextReply,
     offer_of,
 )
 from podstead.features.legacy_notifications.socket import commits_alone
@@ -101,7 +101,7 @@ def test_a_url_of_this_server_names_a_resource(url: str, topic: str) -> None:
 )
 def test_any_other_url_is_forbidden(url: str) -> None:
     """L-4."""
-    assert conversation().read(f"sub {url}") == Say(f"err {url} forbidden")
+    assert conversation().read(f"sub {url}") == TextReply(f"err {url} forbidden")
 
 
 def test_the_server_goes_by_its_aliases_too() -> None:
@@ -165,7 +165,7 @@ def test_a_subscription_is_given_up_without_an_answer() -> None:
 )
 def test_an_unrecognized_message_gets_a_warning(line: str, shown: str) -> None:
     """L-8: never a reason to close."""
-    assert conversation().read(line) == Say(f"warning Unrecognized message {shown}")
+    assert conversation().read(line) == TextReply(f"warning Unrecognized message {shown}")
 
 
 def test_an_answer_to_a_heartbeat_is_not_answered() -> None:
@@ -198,7 +198,7 @@ def test_a_url_is_as_long_as_the_limit_at_most() -> None:
     """L-11."""
     url = f"{ORIGIN}/alice/".ljust(MAX_URL_CHARACTERS, "x")
     accepted(conversation(), url)
-    assert conversation().read(f"sub {url}x") == Say("error: URL too long")
+    assert conversation().read(f"sub {url}x") == TextReply("error: URL too long")
 
 
 def test_a_socket_has_as_many_subscriptions_as_the_limit_at_most() -> None:
@@ -206,7 +206,7 @@ def test_a_socket_has_as_many_subscriptions_as_the_limit_at_most() -> None:
     spoken = conversation(max_urls=2)
     accepted(spoken, "/alice/1")
     accepted(spoken, "/alice/2")
-    assert spoken.read("sub /alice/3") == Say("error: Subscription limit exceeded")
+    assert spoken.read("sub /alice/3") == TextReply("error: Subscription limit exceeded")
     spoken.read("unsub /alice/1")
     accepted(spoken, "/alice/3")
 
@@ -225,7 +225,7 @@ def test_a_credential_belongs_to_the_next_subscription_alone() -> None:
 def test_a_subscription_that_is_refused_takes_its_credential_along() -> None:
     spoken = conversation()
     spoken.read("auth Bearer token")
-    assert isinstance(spoken.read("sub http://elsewhere.example/"), Say)
+    assert isinstance(spoken.read("sub http://elsewhere.example/"), TextReply)
     asked = spoken.read(f"sub {ORIGIN}/a")
     assert isinstance(asked, Subscribe)
     assert asked.credential is None

@@ -34,7 +34,7 @@ from podstead.features.notices.delivery import (
     MAX_LINES,
     NOTICES,
     TOLD_PER_DAY,
-    Boxes,
+    NoticeBoxes,
     next_digest_ms,
 )
 from podstead.features.notices.worker import NEARLY_FULL, NoticesInWorker
@@ -366,7 +366,7 @@ async def test_each_engine_keeps_boxes_and_they_go_with_their_pods(
 @pytest.fixture
 async def mailing(
     start: Start, clock: FakeClock, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[tuple[Server, Boxes, PostOffice]]:
+) -> AsyncIterator[tuple[Server, NoticeBoxes, PostOffice]]:
     """A server that sends mail when the test says so; Alice has confirmed her address."""
     destination = pytest.importorskip("podstead.features.mail.destination")
 
@@ -386,7 +386,9 @@ async def mailing(
             ACCOUNTS, stored.key, lambda each: replace(each, email_verified_s=now_s)
         )
         services = Services(settings, clock)
-        boxes = Boxes(accounts.records, services.local_web_ids, BASE, lambda: accounts.accounts)
+        boxes = NoticeBoxes(
+            accounts.records, services.local_web_ids, BASE, lambda: accounts.accounts
+        )
         yield server, boxes, office
 
 
@@ -394,7 +396,7 @@ async def choose(browser: Browser, mode: str) -> Page:
     return await browser.send(await browser.get(NOTICES), NOTICES, mail=mode)
 
 
-Mailing = tuple[Server, Boxes, PostOffice]
+Mailing = tuple[Server, NoticeBoxes, PostOffice]
 
 
 async def delivered(office: PostOffice) -> list[Received]:
@@ -402,7 +404,7 @@ async def delivered(office: PostOffice) -> list[Received]:
     return [each for each in await office.deliver() if each.message["List-Unsubscribe"]]
 
 
-async def to_the_next_digest(boxes: Boxes, clock: FakeClock) -> None:
+async def to_the_next_digest(boxes: NoticeBoxes, clock: FakeClock) -> None:
     clock.advance((next_digest_ms(clock.now_ms()) - clock.now_ms()) / 1000 + 1)
     await boxes.send_digests()
 
@@ -549,7 +551,7 @@ async def test_two_workers_send_the_message_of_the_day_once(
     clock.advance(86_400)
     due = await DIGESTS.page(boxes.records.store, now_ms=clock.now_ms())
     async with administering(settings, clock=clock) as other:
-        second = Boxes(other.records, boxes.web_ids, BASE, lambda: other.accounts)
+        second = NoticeBoxes(other.records, boxes.web_ids, BASE, lambda: other.accounts)
         for each in due:  # both have read that it is due
             await boxes._send_digest(each)
             await second._send_digest(each)

@@ -29,7 +29,7 @@ from podstead.features.personal_data.kinds import (
     NOTEPAD,
     NOTES,
     Form,
-    KindOfEntry,
+    PersonalDataKind,
 )
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.graph import BlankNode, Dataset, Graph, Iri, Literal, Triple
@@ -53,11 +53,11 @@ def judged(graph: Graph) -> rdflib.Graph:
     return oracle.read(content, N_TRIPLES)
 
 
-def entries_in(graph: Graph, url: str, kind: KindOfEntry) -> list[PersonalEntry]:
+def entries_in(graph: Graph, url: str, kind: PersonalDataKind) -> list[PersonalEntry]:
     return [read_entry(graph, each, kind) for each in subjects_in(graph, url, kind)]
 
 
-def entries(turtle: str, kind: KindOfEntry) -> list[PersonalEntry]:
+def entries(turtle: str, kind: PersonalDataKind) -> list[PersonalEntry]:
     return entries_in(graph_of(turtle), URL, kind)
 
 
@@ -197,7 +197,7 @@ VALUES = {
 
 
 @st.composite
-def edits(draw: st.DrawFn) -> tuple[KindOfEntry, Graph, dict[str, list[str]]]:
+def edits(draw: st.DrawFn) -> tuple[PersonalDataKind, Graph, dict[str, list[str]]]:
     """A document with a thing and other statements, some of them about it, and an edit."""
     kind = draw(st.sampled_from(list(KINDS.values())))
     subject = Iri(f"{URL}#this")
@@ -225,7 +225,7 @@ def edits(draw: st.DrawFn) -> tuple[KindOfEntry, Graph, dict[str, list[str]]]:
 @settings(deadline=None)
 @given(edits())
 def test_what_was_edited_is_read_and_all_else_remains(
-    case: tuple[KindOfEntry, Graph, dict[str, list[str]]],
+    case: tuple[PersonalDataKind, Graph, dict[str, list[str]]],
 ) -> None:
     kind, graph, wanted = case
     subject = Iri(f"{URL}#this")
@@ -253,7 +253,7 @@ def test_what_was_edited_is_read_and_all_else_remains(
 @settings(deadline=None)
 @given(edits())
 def test_new_things_are_as_they_were_typed(
-    case: tuple[KindOfEntry, Graph, dict[str, list[str]]],
+    case: tuple[PersonalDataKind, Graph, dict[str, list[str]]],
 ) -> None:
     kind, _, wanted = case
     graph = new_entry(kind, f"{URL}#this", wanted)

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from podstead.core.media_types import TURTLE
-from podstead.features.personal_data import finding
+from podstead.features.personal_data import finder
 from tests.features.personal_data import documents
 from tests.support import rdf_oracle as oracle
 from tests.support.application import BASE, Server, Start
@@ -25,7 +25,7 @@ BOOKMARK = "http://www.w3.org/2002/01/bookmark#"
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists are complete, however slow the machine is."""
-    monkeypatch.setattr(finding, "MAX_SECONDS", 600.0)
+    monkeypatch.setattr(finder, "MAX_SECONDS", 600.0)
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ async def test_an_address_book_lists_who_is_there_with_an_address(
     assert "Carla Diaz" in page
     assert 'href="mailto:carla@example.org"' in page
     assert "Gone Long Ago" not in await text_of(alice, "contacts")
-    monkeypatch.setattr(finding, "MAX_CARDS", 1)  # only the names in the index
+    monkeypatch.setattr(finder, "MAX_CARDS", 1)  # only the names in the index
     page = await text_of(alice, "contacts")
     assert "Carla Diaz" in page
     assert "Gone Long Ago" in page
@@ -157,7 +157,7 @@ async def test_an_address_book_follows_however_many_contacts_there_are(
         await put(server.alice, f"/alice/cards/{number}.ttl", documents.CONTACT)
     await register(server, f"{VCARD}Individual", f"{BASE}/alice/cards/", "instanceContainer")
     await with_contacts(server)
-    monkeypatch.setattr(finding, "MAX_DOCUMENTS", 8)
+    monkeypatch.setattr(finder, "MAX_DOCUMENTS", 8)
     form = await alice.get(f"{CARLA}&do=edit")
     await alice.send(form, CARLA, change="save", name="Carla Dias")
     assert "Carla Dias" in (await server.alice.get("/alice/Contacts/people.ttl")).text
@@ -315,10 +315,10 @@ async def test_the_limits_of_a_list_are_said(
     type_ = "http://schema.org/TextDigitalDocument"
     await register(server, type_, f"{BASE}/alice/n/", "instanceContainer")
     assert "more here than" not in await text_of(alice, "notes")
-    monkeypatch.setattr(finding, "MAX_DOCUMENTS", 3)
+    monkeypatch.setattr(finder, "MAX_DOCUMENTS", 3)
     assert "There is more here than can be shown." in await text_of(alice, "notes")
-    monkeypatch.setattr(finding, "MAX_DOCUMENTS", 300)
-    monkeypatch.setattr(finding, "MAX_SECONDS", -1.0)  # 0 is over only once the clock ticks
+    monkeypatch.setattr(finder, "MAX_DOCUMENTS", 300)
+    monkeypatch.setattr(finder, "MAX_SECONDS", -1.0)  # 0 is over only once the clock ticks
     assert "There is more here than can be shown." in await text_of(alice, "notes")
 
 

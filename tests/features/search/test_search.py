@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from podstead.config import Settings
-from podstead.features.search import finding
+from podstead.features.search import finder
 from tests.features.search.searched import Searched
 from tests.support.application import BASE
 from tests.support.clock import FakeClock
@@ -129,7 +129,7 @@ async def test_filters_and_orders(searched: Searched, clock: FakeClock) -> None:
 
 
 async def test_answers_have_pages(searched: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "PAGE", 2)
+    monkeypatch.setattr(finder, "PAGE", 2)
     alice = searched.server.alice
     for number in range(5):
         await put(searched, f"/alice/{number}.txt", "apples")

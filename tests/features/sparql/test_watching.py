@@ -12,7 +12,7 @@ import pytest
 from podstead.config import Settings
 from podstead.core.errors import NotFound, Overloaded, PodsteadError, RateLimited
 from podstead.notifications import answers
-from podstead.notifications.answers import MAX_LIVE_QUERIES, Answering, AnswerState
+from podstead.notifications.answers import MAX_LIVE_QUERIES, AnswerState, LiveQueryService
 from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer, Client
 from tests.support.asgi_sockets import Closed, connected
@@ -281,7 +281,7 @@ async def test_a_question_without_an_answer_is_asked_again(
     monkeypatch.setattr(answers, "_TROUBLE_S", 0.01)
     async with evaluations.watched(pod, "bob", topic()) as bob:
         failing = iter([trouble])
-        real = Answering.answer
+        real = LiveQueryService.answer
 
         async def fails_once(*args: Any, **options: Any) -> AnswerState | None:  # noqa: ANN401
             if (error := next(failing, None)) is not None:
@@ -290,7 +290,7 @@ async def test_a_question_without_an_answer_is_asked_again(
             return await real(*args, **options)
 
         failed = asyncio.Event()
-        monkeypatch.setattr(Answering, "answer", fails_once)
+        monkeypatch.setattr(LiveQueryService, "answer", fails_once)
         await put(pod, SEEN, "2")
         await asyncio.wait_for(failed.wait(), DEADLINE_S)
         if isinstance(trouble, NotFound):
@@ -307,7 +307,7 @@ async def test_an_unexpected_error_closes_the_connection(
         raise KeyError
 
     async with evaluations.watched(pod, "bob", topic()) as bob:
-        monkeypatch.setattr(Answering, "answer", fails)
+        monkeypatch.setattr(LiveQueryService, "answer", fails)
         await put(pod, SEEN, "2")
         async with asyncio.timeout(DEADLINE_S):
             with pytest.raises(Closed):
@@ -333,7 +333,7 @@ async def test_the_server_ends_after_what_it_evaluates(
                 await asyncio.sleep(0)
             is_over = True
 
-    monkeypatch.setattr(Answering, "answer", takes_long)
+    monkeypatch.setattr(LiveQueryService, "answer", takes_long)
     async with connected(server.application, path_of(described["receiveFrom"])):
         await asyncio.wait_for(begun.wait(), DEADLINE_S)
     await server.application.lifespan.stop()

@@ -23,8 +23,8 @@ from podstead.features.watch.changes import (
     split_turtle,
 )
 from podstead.features.watch.discovery import (
+    ChangeSource,
     Protocol,
-    Way,
     preferred,
     read_links,
     services_in,
@@ -75,8 +75,8 @@ def test_headers_lead_to_streams_and_sockets() -> None:
     """N-22, L-1."""
     fields = [("link", f'</stream>; rel="{STREAMS}"'), ("updates-via", "wss://pods.example/ws")]
     assert read_links(fields, url=URL).ways == (
-        Way(Protocol.STREAM_OF_RESOURCE, "https://pods.example/stream"),
-        Way(Protocol.SOLID_0_1, "wss://pods.example/ws"),
+        ChangeSource(Protocol.STREAM_OF_RESOURCE, "https://pods.example/stream"),
+        ChangeSource(Protocol.SOLID_0_1, "wss://pods.example/ws"),
     )
 
 
@@ -101,7 +101,7 @@ def test_the_description_of_the_community_server_is_understood() -> None:
     base = "https://pods.example/.well-known/solid"
     graph = parse(COMMUNITY.encode(), "text/turtle", base_iri=base).graph
     service = "https://pods.example/.notifications/WebSocketChannel2023/"
-    assert services_in(graph) == (Way(Protocol.WEB_SOCKET, service, takes_state=True),)
+    assert services_in(graph) == (ChangeSource(Protocol.WEB_SOCKET, service, takes_state=True),)
 
 
 def test_a_description_in_json_ld_is_understood() -> None:
@@ -112,13 +112,13 @@ def test_a_description_in_json_ld_is_understood() -> None:
         contexts=bundled_contexts(),
     ).graph
     assert set(services_in(graph)) == {
-        Way(Protocol.WEB_SOCKET, "https://pods.example/ws"),
-        Way(Protocol.EVENT_SOURCE, "https://pods.example/sse", takes_state=True),
+        ChangeSource(Protocol.WEB_SOCKET, "https://pods.example/ws"),
+        ChangeSource(Protocol.EVENT_SOURCE, "https://pods.example/sse", takes_state=True),
     }
 
 
 def test_channels_that_resend_missed_notifications_are_preferred() -> None:
-    ways = [Way(protocol, "https://pods.example/") for protocol in reversed(Protocol)]
+    ways = [ChangeSource(protocol, "https://pods.example/") for protocol in reversed(Protocol)]
     order = []
     while (best := preferred(ways)) is not None:
         order.append(best.protocol.value)

@@ -19,7 +19,7 @@ from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.features.watch import receiving, watching
 from podstead.features.watch.changes import ReceivedChange
 from podstead.features.watch.discovery import Protocol
-from podstead.features.watch.receiving import Missed
+from podstead.features.watch.receiving import ChangesMissed
 from podstead.features.watch.server import AccessLost, Interrupted, Server, WatchError
 from podstead.features.watch.watching import (
     Disconnected,
@@ -202,7 +202,7 @@ async def test_a_socket_sends_changes_and_a_reconnect_compares_the_known_state(
     other.offers("WebSocketChannel2023", "state")
     other.talks("/receive", [message(1), "ping", message(2, state="s2")], [message(3)])
     found = await told(other, 7)
-    assert numbers(found) == [WatchStarted, 1, Missed, 2, Disconnected, WatchStarted, 3]
+    assert numbers(found) == [WatchStarted, 1, ChangesMissed, 2, Disconnected, WatchStarted, 3]
     assert isinstance(found[5], WatchStarted)
     assert (found[5].again, found[5].is_gapless) == (True, False)
     first, second = map(json.loads, other.contents)
@@ -264,7 +264,7 @@ async def test_lost_events_are_reported(other: OtherServer) -> None:
     other.offers("EventSourceChannel2023")
     content = b"event: lost\ndata: x\n\n" + event(1)
     other.streams("/receive", [content], media_type="text/event-stream")
-    assert numbers(await told(other, 3)) == [WatchStarted, Missed, 1]
+    assert numbers(await told(other, 3)) == [WatchStarted, ChangesMissed, 1]
 
 
 async def test_the_first_message_of_a_resource_stream_is_not_a_change(

@@ -15,7 +15,7 @@ from podstead.resources.sharing.service import (
     Consequence,
     Difference,
     NeedsConfirmation,
-    NothingAbove,
+    NoParentContainer,
     OwnerLockedOut,
     Preview,
     SharingService,
@@ -258,7 +258,7 @@ async def test_the_root_of_a_pod_inherits_from_nothing(
 ) -> None:
     root = ResourcePath("/alice/")
     assert not (await sharing.view(owner(photos), root)).can_inherit
-    with pytest.raises(NothingAbove):
+    with pytest.raises(NoParentContainer):
         await save(sharing, photos, Edit(inheritance=Inheritance.RESUME), root)
 
 

@@ -11,7 +11,7 @@ from podstead.storage.records import (
     Committed,
     DropEntry,
     Entry,
-    EntryAt,
+    EntryAtVersion,
     EntryId,
     NoEntry,
     NoPod,
@@ -89,15 +89,16 @@ class EntrySuite:
         store = await engine.open_store()
         first = await commit(store, write(records=[PutEntry(ALICE, b"1")]))
         second = await commit(
-            store, write(records=[PutEntry(ALICE, b"2")], preconditions=[EntryAt(ALICE, first)])
+            store,
+            write(records=[PutEntry(ALICE, b"2")], preconditions=[EntryAtVersion(ALICE, first)]),
         )
-        late = write(records=[DropEntry(ALICE)], preconditions=[EntryAt(ALICE, first)])
-        assert await store.commit(late) == VersionConflict(EntryAt(ALICE, first))
+        late = write(records=[DropEntry(ALICE)], preconditions=[EntryAtVersion(ALICE, first)])
+        assert await store.commit(late) == VersionConflict(EntryAtVersion(ALICE, first))
         await commit(
-            store, write(records=[DropEntry(ALICE)], preconditions=[EntryAt(ALICE, second)])
+            store, write(records=[DropEntry(ALICE)], preconditions=[EntryAtVersion(ALICE, second)])
         )
-        gone = write(preconditions=[EntryAt(ALICE, second)])
-        assert await store.commit(gone) == VersionConflict(EntryAt(ALICE, second))
+        gone = write(preconditions=[EntryAtVersion(ALICE, second)])
+        assert await store.commit(gone) == VersionConflict(EntryAtVersion(ALICE, second))
 
     async def test_an_expired_entry_is_as_if_it_were_not_there(self, engine: Engine) -> None:
         store = await engine.open_store()
@@ -109,8 +110,8 @@ class EntrySuite:
         late_ms = NOW_MS + 1
         listed = await store.list_entries("account", owner="o", limit=9, now_ms=late_ms)
         assert list(listed) == []
-        relies = write(preconditions=[EntryAt(ALICE, version)], at_ms=late_ms)
-        assert await store.commit(relies) == VersionConflict(EntryAt(ALICE, version))
+        relies = write(preconditions=[EntryAtVersion(ALICE, version)], at_ms=late_ms)
+        assert await store.commit(relies) == VersionConflict(EntryAtVersion(ALICE, version))
         await commit(
             store,
             write(records=[PutEntry(ALICE, b"3")], preconditions=[NoEntry(ALICE)], at_ms=late_ms),

@@ -12,7 +12,7 @@ from podstead.storage.former_states import FORMER_STATE, FormerState, former_sta
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
     AtVersion,
-    KeepFormer,
+    KeepFormerStates,
     MoveRows,
     PodRecord,
     PodRemoval,
@@ -39,10 +39,10 @@ from tests.storage.engine_suite.engine import (
     write,
 )
 
-KEEPS = KeepFormer(agent="https://alice.example/#me", client="https://app.example/id")
+KEEPS = KeepFormerStates(agent="https://alice.example/#me", client="https://app.example/id")
 
 
-def keeping(*puts: Put, keeps: KeepFormer = KEEPS, **rest: Any) -> Write:  # noqa: ANN401
+def keeping(*puts: Put, keeps: KeepFormerStates = KEEPS, **rest: Any) -> Write:  # noqa: ANN401
     """A write that keeps what it ends."""
     return replace(write(*puts, **rest), keeps=keeps)
 
@@ -119,7 +119,7 @@ class FormerSuite:
         store = await engine.open_store()
         await plant(store)
         await commit(store, write(put("/alice/c/a", b"1"), put("/alice/c/a.acl", b"2")))
-        nothing = KeepFormer(replaced=False, deleted=False)
+        nothing = KeepFormerStates(replaced=False, deleted=False)
         changed = put("/alice/c/a", b"3", creates=False), put("/alice/c/a.acl", b"4", creates=False)
         await commit(store, keeping(*changed, keeps=nothing))
         await commit(store, keeping(deletes=["/alice/c/a.acl", "/alice/c/a"], keeps=nothing))

@@ -16,7 +16,7 @@ from podstead.storage.records import (
     ChangeType,
     Committed,
     InlineBody,
-    MembersAt,
+    MembersAtVersion,
     NoMembers,
     NoPod,
     OverQuota,
@@ -83,8 +83,8 @@ class TransactionSuite:
             NoPod("BOB"),
             AtVersion(path("/alice/c/full/a"), new_version()),
             AtVersion(path("/alice/c/new"), new_version()),
-            MembersAt(path("/alice/c/full/"), new_version()),
-            MembersAt(path("/alice/c/new/"), new_version()),
+            MembersAtVersion(path("/alice/c/full/"), new_version()),
+            MembersAtVersion(path("/alice/c/new/"), new_version()),
         ],
     )
     async def test_a_write_whose_reliance_is_broken_changes_nothing(
@@ -130,7 +130,7 @@ class TransactionSuite:
         store = await _prepared(engine)
         seen = (await read_present(store, "/alice/c/full/")).members_version
         assert seen is not None
-        preconditions = [MembersAt(path("/alice/c/full/"), seen)]
+        preconditions = [MembersAtVersion(path("/alice/c/full/"), seen)]
         await commit(store, write(put("/alice/c/full/b"), preconditions=preconditions))
         again = write(put("/alice/c/full/c"), preconditions=preconditions)
         assert await store.commit(again) == VersionConflict(preconditions[0])

@@ -30,7 +30,7 @@ from podstead.app.monitoring.exposition import exposition
 from podstead.app.monitoring.families import FAMILIES, MetricKind
 from podstead.app.monitoring.readings import Reading, Readings, Total, added, single
 from podstead.app.operator.doctor import diagnose
-from podstead.app.operator.doctor_network import SOON_DAYS, Outside
+from podstead.app.operator.doctor_network import SOON_DAYS, ClientChecks
 from podstead.app.process.admin import is_private_host
 from podstead.config import Settings
 from podstead.config.value_types import ListenAddress
@@ -271,7 +271,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def found(check: str, probe_key: str | None = "0" * 32) -> Diagnosis:
-    outside = Outside(Settings(base_url=BASE, idp=True), probe_key)
+    outside = ClientChecks(Settings(base_url=BASE, idp=True), probe_key)
     [finding] = [each for each in outside.findings() if each.check == check]
     assert bool(finding.remedy) == (finding.severity in (Severity.WARNING, Severity.PROBLEM))
     return finding

@@ -21,7 +21,7 @@ import pytest
 from podstead.app import lifespan
 from podstead.app.adapters.system import SystemClock
 from podstead.app.process.listening import chosen_port, closing_all, open_listeners
-from podstead.app.process.logs import JsonFormatter, ServerNews, TextFormatter, logging_config
+from podstead.app.process.logs import GranianLogFilter, JsonFormatter, TextFormatter, logging_config
 from podstead.app.process.run import MAX_CORES, usable_cores
 from podstead.app.process.tls import front
 from podstead.app.process.tls.front import private_folder
@@ -461,10 +461,10 @@ def test_trouble_outside_of_the_program_is_one_line_with_its_cause(
 
 
 def test_a_body_that_was_cut_is_not_reported_again() -> None:
-    assert not ServerNews().filter(
+    assert not GranianLogFilter().filter(
         record("Application callable raised\nTraceback …\nBodyTruncated")
     )
-    assert ServerNews().filter(record("Application callable raised\nTraceback …\nKeyError"))
+    assert GranianLogFilter().filter(record("Application callable raised\nTraceback …\nKeyError"))
 
 
 def test_a_text_line_cannot_be_forged_by_a_line_break() -> None:
@@ -490,6 +490,6 @@ def test_the_http_servers_own_news_is_less_important(
 
 
 def test_what_granian_wrongly_says_about_stopping_is_dropped() -> None:
-    news = ServerNews()
+    news = GranianLogFilter()
     assert not news.filter(record("Killing worker-1 after it refused to gracefully stop"))
     assert news.filter(record("Unexpected exit from worker-1"))

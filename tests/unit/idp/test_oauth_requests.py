@@ -38,7 +38,7 @@ from podstead.idp.records import (
     RefreshToken,
 )
 from podstead.storage.record_store import RecordKind, Versioned, secret_key
-from podstead.storage.records import EntryAt, EntryId, Version
+from podstead.storage.records import EntryAtVersion, EntryId, Version
 from tests.support.signing import token_hash
 
 NOW_S = 1_800_000_000
@@ -210,7 +210,9 @@ Shape = TypeVar("Shape", bound=msgspec.Struct)
 
 
 def kept(records: RecordKind[Shape], value: Shape) -> Versioned[Shape]:
-    return Versioned("x", value, EntryAt(EntryId(f"{records.kind}/x"), Version("v")), "a", None)
+    return Versioned(
+        "x", value, EntryAtVersion(EntryId(f"{records.kind}/x"), Version("v")), "a", None
+    )
 
 
 def facts_for(client: Client, form: Parameters) -> TokenRequestRecords:

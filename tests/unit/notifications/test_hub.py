@@ -18,7 +18,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.notifications import deliveries, history
 from podstead.notifications.deliveries import (
-    Delivering,
+    DeliveryState,
     EndReason,
     QueueClosed,
     QueueItem,
@@ -170,7 +170,7 @@ class World:
 
 def make_world(*, max_watches: int = 100) -> World:
     log, rules, clock = Log(), Rules(), FakeClock(1_000_000)
-    delivering = Delivering(readers=rules, clock=clock, state_of=lambda stored: stored.version)
+    delivering = DeliveryState(readers=rules, clock=clock, state_of=lambda stored: stored.version)
     return World(log, rules, clock, Hub(log=log, delivering=delivering, max_watches=max_watches))
 
 

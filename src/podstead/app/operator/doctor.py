@@ -14,7 +14,7 @@ import msgspec
 from podstead.app.monitoring.checks import check_clock, check_disk, newest_change_ms
 from podstead.app.monitoring.diagnosis import Diagnosis, good, serious, skipped, warning
 from podstead.app.operator.data_root import opened_records, settings_in_effect
-from podstead.app.operator.doctor_network import Outside
+from podstead.app.operator.doctor_network import ClientChecks
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError, RootUnusable
 from podstead.core.messages import counted
@@ -49,7 +49,7 @@ async def diagnose(settings: Settings) -> Sequence[Diagnosis]:
             findings.append(await _clock(records))
             key = await _announced(records)
             try:
-                outside = Outside(settings, key)
+                outside = ClientChecks(settings, key)
                 findings += await asyncio.to_thread(lambda: [*outside.findings()])
             finally:
                 await records.commit([PROBES.drop(key)])
@@ -60,7 +60,7 @@ async def diagnose(settings: Settings) -> Sequence[Diagnosis]:
                 findings.append(good("database", "The database answers."))
     except PodsteadError as error:
         findings.append(_unopened(settings, error))
-        without_probe = Outside(settings, None)
+        without_probe = ClientChecks(settings, None)
         findings += await asyncio.to_thread(lambda: [*without_probe.findings()])
     findings += await asyncio.to_thread(lambda: [*_private_address(settings)])
     return findings

@@ -43,7 +43,7 @@ _REMEDIES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class ClientChecks:
     """Looks at the server as its clients do."""
 
     settings: Settings

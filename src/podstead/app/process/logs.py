@@ -34,7 +34,7 @@ def logging_config(settings: Settings) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {"lines": {"()": f"{__name__}.{formatter}"}},
         "filters": {
-            "news": {"()": f"{__name__}.ServerNews"},
+            "news": {"()": f"{__name__}.GranianLogFilter"},
             "ids": {"()": f"{__name__}.RequestIdFilter"},
         },
         "handlers": {
@@ -65,7 +65,7 @@ def configure_logging(settings: Settings) -> None:
     logging.config.dictConfig(logging_config(settings))
 
 
-class ServerNews(logging.Filter):
+class GranianLogFilter(logging.Filter):
     """Drops granian's messages about workers that did not stop in time, and about bodies that were
     cut. It logs the former for any worker whose end another of its threads notices first;
     ``serve.py`` logs one if it is true. The application has logged why a body was cut."""

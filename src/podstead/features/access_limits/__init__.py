@@ -22,9 +22,9 @@ class AccessLimitsFeature(Feature):
     templates = "podstead.features.access_limits"
 
     def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
-        from podstead.features.access_limits.enforcement import RenamedLimits
+        from podstead.features.access_limits.enforcement import AccessLimitsHook
 
-        return (RenamedLimits(records),)
+        return (AccessLimitsHook(records),)
 
     def credential_options(self) -> Sequence[CommandOption]:
         from podstead.features.access_limits.credentials import OPTIONS

@@ -23,7 +23,7 @@ from podstead.features.access_limits.limits import AllowedPlace, Limit, allowed_
 from podstead.resources.planning import ContainerHook
 from podstead.storage.protocol import Snapshot
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned, secret_key
-from podstead.storage.records import EntryAt, PodRecord, Precondition, Record, TokenRecord
+from podstead.storage.records import EntryAtVersion, PodRecord, Precondition, Record, TokenRecord
 from podstead.wac.acl import origin_of
 from podstead.wac.gate import Ceiling
 
@@ -84,10 +84,10 @@ class AppliedLimit(msgspec.Struct, frozen=True):
 
     key: str
     limit: Limit
-    unchanged: EntryAt
+    unchanged: EntryAtVersion
 
 
-class OfOtherProvider(msgspec.Struct, frozen=True):
+class OtherProviderMark(msgspec.Struct, frozen=True):
     """The mark of an identity whose application signed the person in at another provider."""
 
     client_id: str
@@ -193,7 +193,7 @@ class LimitedIdentities:
         elif identity.issuer is None:
             return identity
         elif self._issuer is None or not same_issuer(identity.issuer, self._issuer):
-            return replace(identity, limit=OfOtherProvider(identity.client_id or ""))
+            return replace(identity, limit=OtherProviderMark(identity.client_id or ""))
         elif identity.client_id is None:
             return identity
         else:
@@ -237,7 +237,7 @@ class LimitedAccess:
         self, found: object, origin: str | None, subject: ResourcePath, now_s: int
     ) -> Ceiling | None:
         pod = storage_root(subject)
-        if pod is None or not isinstance(found, OfOtherProvider):
+        if pod is None or not isinstance(found, OtherProviderMark):
             return None
         stored = await self._limits.rules_of(pod)
         unchanged: Precondition = POD_RULES.absent(pod) if stored is None else stored.unchanged
@@ -265,7 +265,7 @@ def _ceiling(
     )
 
 
-class RenamedLimits(ContainerHook):
+class AccessLimitsHook(ContainerHook):
     """Lets limits follow a pod that is renamed. A limit stays with the path that the person chose,
     whatever is moved."""
 

@@ -109,7 +109,7 @@ class RepositoryRecords:
         records: list[storage_records.Record] = []
         now_ms = self._records.now_ms()
         async for each in repository_entries(self._records.store, root=pod.root, now_ms=now_ms):
-            preconditions.append(storage_records.EntryAt(each.entry, each.version))
+            preconditions.append(storage_records.EntryAtVersion(each.entry, each.version))
             name = repository_name_in(each)
             records += [
                 storage_records.DropEntry(each.entry),

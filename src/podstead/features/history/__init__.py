@@ -52,10 +52,10 @@ class HistoryFeature(Feature):
         return (f"{__name__}.worker",) if self._is_on(settings) else ()
 
     def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
-        from podstead.features.history.keeping import CHOICES
-        from podstead.resources.planning import RecordsOfPods
+        from podstead.features.history.retention import CHOICES
+        from podstead.resources.planning import PodRecordsHook
 
-        return (RecordsOfPods(records, CHOICES),)
+        return (PodRecordsHook(records, CHOICES),)
 
     def in_worker(self, services: Services) -> WorkerFeature | None:
         if not self._is_on(services.settings):

@@ -22,7 +22,7 @@ from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, choose
 from podstead.core.operation import Operation
-from podstead.features.history.past import Past
+from podstead.features.history.past import FormerStateService
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.former_states import REPLACED, FormerState
@@ -69,7 +69,7 @@ class Version:
 class Versions:
     """The versions of documents."""
 
-    past: Past
+    past: FormerStateService
     resources: ResourceService
 
     async def of(

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote, urlencode
 from podstead.core import identifiers
 from podstead.core.errors import BadRequest
 from podstead.core.numbers import whole_number
-from podstead.features.history.keeping import Choice
+from podstead.features.history.retention import Choice
 from podstead.features.history.trash import DeletedItem, Trash, TrashCodes, kept_of
 from podstead.web.account.actor_names import ActorNames
 from podstead.web.account.home import ChosenPod, chosen_pod

@@ -21,7 +21,7 @@ from podstead.core.errors import NotFound
 from podstead.core.identifiers import ResourcePath, is_container, storage_root, subject_of
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation
-from podstead.features.history.keeping import Retentions
+from podstead.features.history.retention import Retentions
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.resources.uploads import DraftBody
@@ -58,7 +58,7 @@ class _RulesOfThen:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class FormerStateService:
     """The former states of all resources."""
 
     records: RecordStore

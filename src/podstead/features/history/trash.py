@@ -25,8 +25,8 @@ from podstead.core.errors import AccessDenied, Conflict, NotAuthenticated, NotFo
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.core.operation import Operation
-from podstead.features.history.keeping import BATCH, Keeper, drop_all
-from podstead.features.history.past import Past
+from podstead.features.history.past import FormerStateService
+from podstead.features.history.retention import BATCH, Keeper, drop_all
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.outcome import ResourceRequest
@@ -92,7 +92,7 @@ class TrashList:
 class Trash:
     """What was deleted in all storages, for one agent at a time."""
 
-    past: Past
+    past: FormerStateService
     keeper: Keeper
     resources: ResourceService
     documents: Documents

@@ -23,8 +23,8 @@ from podstead.core.conditional import Conditions
 from podstead.core.errors import Conflict, NotFound, RequestRefused
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation
-from podstead.features.history.keeping import KnownCreation
-from podstead.features.history.past import Past, write_again
+from podstead.features.history.past import FormerStateService, write_again
+from podstead.features.history.retention import KnownCreation
 from podstead.features.history.trash import Trash
 from podstead.resources.entity_tags import stored_tag
 from podstead.resources.outcome import ResourceRequest
@@ -136,7 +136,7 @@ def _is_same_resource(state: FormerState, other: FormerState) -> bool:
 class Undo:
     """Lists and undoes changes."""
 
-    past: Past
+    past: FormerStateService
     trash: Trash
 
     async def actors(

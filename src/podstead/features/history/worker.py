@@ -20,10 +20,10 @@ from podstead.core.identifiers import ResourcePath, is_container, parse_path, st
 from podstead.core.identity import Identity
 from podstead.features import WorkerFeature
 from podstead.features.history import HistorySettings
-from podstead.features.history.keeping import Keeper, Retention
 from podstead.features.history.memento import TIMEGATE, TIMEMAP, MementoEndpoint, Versions
 from podstead.features.history.pages import TRASH, TrashPage
-from podstead.features.history.past import Past
+from podstead.features.history.past import FormerStateService
+from podstead.features.history.retention import Keeper, Retention
 from podstead.features.history.trash import DeletedItem, Trash
 from podstead.features.history.undo import Undo
 from podstead.features.history.undo_page import UndoPage
@@ -151,9 +151,9 @@ class HistoryInWorker(WorkerFeature):
         self._lease = Lease("history", records, lasts_ms=_LEASE_MS)
 
     @cached_property
-    def _past(self) -> Past:
+    def _past(self) -> FormerStateService:
         services = self._services
-        return Past(services.records, services.gate, self._keeper.retentions)
+        return FormerStateService(services.records, services.gate, self._keeper.retentions)
 
     @cached_property
     def _trash(self) -> Trash:

@@ -79,7 +79,7 @@ class Forget:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class TextReply:
     """An answer, with nothing else to do."""
 
     line: str
@@ -114,7 +114,7 @@ class Conversation:
         """Whether a credential, or part of one, has come for the next subscription."""
         return self._authorization is not None or self._proof is not None
 
-    def read(self, line: str) -> Subscribe | Forget | Say | None:
+    def read(self, line: str) -> Subscribe | Forget | TextReply | None:
         """The request in a line of the client; ``None`` for none. No line ends the socket."""
         word, _, rest = line.strip().partition(" ")
         value = rest.strip()
@@ -127,10 +127,10 @@ class Conversation:
             self._proof = value
             return None
         if word not in ("sub", "unsub"):
-            return Say(f"warning Unrecognized message {_excerpt(line)}")
+            return TextReply(f"warning Unrecognized message {_excerpt(line)}")
         credential = self._take_credential() if word == "sub" else None
         if len(value) > MAX_URL_CHARACTERS:
-            return Say("error: URL too long")
+            return TextReply("error: URL too long")
         return self._begin(value, credential) if word == "sub" else self._forget(value)
 
     def accept(self, asked: Subscribe) -> str:
@@ -166,12 +166,12 @@ class Conversation:
         self._authorization = self._proof = None
         return None if authorization is None else LineCredential(authorization, proof)
 
-    def _begin(self, url: str, credential: LineCredential | None) -> Subscribe | Say:
+    def _begin(self, url: str, credential: LineCredential | None) -> Subscribe | TextReply:
         topic = self._topic_of(url)
         if topic is None:
-            return Say(_refusal(url))
+            return TextReply(_refusal(url))
         if self._is_new(url, topic) and self._url_count >= self._max_urls:
-            return Say("error: Subscription limit exceeded")
+            return TextReply("error: Subscription limit exceeded")
         return Subscribe(url, topic, credential)
 
     def _forget(self, url: str) -> Forget | None:

@@ -128,7 +128,7 @@ class UpdatesSession:
         self._hub = hub
         self._history = history
         self._sender = sender
-        self._lines: asyncio.Queue[tuple[str | protocol.Say, int | None]]
+        self._lines: asyncio.Queue[tuple[str | protocol.TextReply, int | None]]
         self._lines = asyncio.Queue(_MAX_PENDING_LINES)
         self._begun_after: int | None = None
         """The arrival of the first line of a subscription with a credential."""
@@ -180,11 +180,11 @@ class UpdatesSession:
         except Exception:
             logger.exception("A socket ended with an unexpected error")
 
-    async def _obey(self, line: str | protocol.Say, arrived_after: int | None) -> None:
+    async def _obey(self, line: str | protocol.TextReply, arrived_after: int | None) -> None:
         if not self._conversation.has_credential:
             self._begun_after = arrived_after
-        asked = line if isinstance(line, protocol.Say) else self._conversation.read(line)
-        if isinstance(asked, protocol.Say):
+        asked = line if isinstance(line, protocol.TextReply) else self._conversation.read(line)
+        if isinstance(asked, protocol.TextReply):
             self._queue.put(asked.line)
         elif isinstance(asked, protocol.Subscribe):
             await self._subscribe(asked, self._begun_after)
@@ -262,10 +262,10 @@ class UpdatesSession:
             del self._former[notification.topic]
 
 
-def _lines_in(message: str | bytes) -> Sequence[str | protocol.Say]:
+def _lines_in(message: str | bytes) -> Sequence[str | protocol.TextReply]:
     """The lines of a message, or the reply to one that has none."""
     if len(message) > _MAX_MESSAGE_CHARACTERS:
-        return [protocol.Say("error: Message too long")]
+        return [protocol.TextReply("error: Message too long")]
     if isinstance(message, bytes):
-        return [protocol.Say("warning Unrecognized message (binary)")]
+        return [protocol.TextReply("warning Unrecognized message (binary)")]
     return message.splitlines() or [""]

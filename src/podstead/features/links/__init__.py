@@ -56,9 +56,9 @@ class LinksFeature(Feature):
     templates = __name__
 
     def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
-        from podstead.features.links.sharing_links import LinksOfPods
+        from podstead.features.links.sharing_links import SharingLinksHook
 
-        return (LinksOfPods(records),)
+        return (SharingLinksHook(records),)
 
     def modules(self, settings: Settings) -> Sequence[str]:
         return ("podstead.features.links.managing",) if self._is_on(settings) else ()

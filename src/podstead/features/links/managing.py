@@ -14,7 +14,7 @@ from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.numbers import whole_number
 from podstead.features import WorkerFeature
 from podstead.features.links import MOST_LINKS, LinkSettings, sharing_links
-from podstead.features.links.visiting import OPEN, LinkPages, LinkVisitors
+from podstead.features.links.visits import OPEN, LinkPages, LinkVisitors
 from podstead.idp.passwords import PasswordHasher, check_password
 from podstead.resources.sharing.documents import RulesChanged
 from podstead.resources.sharing.service import SharingService, SharingState

@@ -24,7 +24,7 @@ from podstead.core.identifiers import ResourcePath, acl_of, is_container, moved_
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.numbers import whole_number
 from podstead.features.links import MOST_LINKS, LinkSettings
-from podstead.resources.planning import RecordsOfPods
+from podstead.resources.planning import PodRecordsHook
 from podstead.resources.sharing.documents import Edit
 from podstead.resources.sharing.service import SharingService, SharingState
 from podstead.storage import record_store
@@ -366,7 +366,7 @@ def _signature(key: bytes, link_id: str, text: str) -> str:
     return hmac.new(key, message, hashlib.sha256).hexdigest()
 
 
-class LinksOfPods(RecordsOfPods):
+class SharingLinksHook(PodRecordsHook):
     """Lets the records of links follow what is moved, and a pod that is renamed. They are removed
     with their pod as what belongs to it."""
 

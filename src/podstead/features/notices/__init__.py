@@ -22,9 +22,9 @@ class NoticesFeature(Feature):
 
     def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
         from podstead.features.notices.box import DIGESTS, NOTICE_BOXES
-        from podstead.resources.planning import RecordsOfPods
+        from podstead.resources.planning import PodRecordsHook
 
-        return (RecordsOfPods(records, NOTICE_BOXES, DIGESTS),)
+        return (PodRecordsHook(records, NOTICE_BOXES, DIGESTS),)
 
     def modules(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002
         return (f"{__name__}.worker", f"{__name__}.pages")

@@ -65,12 +65,12 @@ class NoticeBox(msgspec.Struct, frozen=True, omit_defaults=True):
         return next((each for each in self.notices if each.about == about), None)
 
 
-class DigestDue(msgspec.Struct, frozen=True):
+class DueDigest(msgspec.Struct, frozen=True):
     """A message with the notices of a day is due. The key is when, and the root of the pod."""
 
 
 NOTICE_BOXES: Final = RecordKind("notice-box", NoticeBox)
-DIGESTS: Final = RecordKind("notice-digest", DigestDue)
+DIGESTS: Final = RecordKind("notice-digest", DueDigest)
 
 
 def sender_of(by: str) -> str:

@@ -58,7 +58,7 @@ def next_digest_ms(now_ms: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Boxes(notifier.Notifier):
+class NoticeBoxes(notifier.Notifier):
     """The boxes of all people (:class:`Notifier`).
 
     ``read_accounts`` tells those that get messages, ``None`` if none are delivered. ``channels``
@@ -293,7 +293,7 @@ class Boxes(notifier.Notifier):
             if len(due) < _BATCH:
                 return
 
-    async def _send_digest(self, due: Versioned[notices_box.DigestDue]) -> None:
+    async def _send_digest(self, due: Versioned[notices_box.DueDigest]) -> None:
         root = ResourcePath(due.key.partition(".")[2])
         box, preconditions = await self._read(root)
         records: list[Record] = [notices_box.DIGESTS.drop(due.key)]
@@ -315,7 +315,7 @@ class Boxes(notifier.Notifier):
 
 def _digest(root: ResourcePath, now_ms: int) -> Record:
     return notices_box.DIGESTS.put(
-        f"{next_digest_ms(now_ms):015d}.{root}", notices_box.DigestDue(), owner=root
+        f"{next_digest_ms(now_ms):015d}.{root}", notices_box.DueDigest(), owner=root
     )
 
 

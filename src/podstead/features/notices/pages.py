@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.features.notices.box import MailMode, with_read
-from podstead.features.notices.delivery import NOTICES, Boxes
+from podstead.features.notices.delivery import NOTICES, NoticeBoxes
 from podstead.web.browsers import see_other
 from podstead.web.pages.addresses import SECURITY, local_address
 from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
@@ -35,7 +35,7 @@ class NoticesPage:
     """Shows notices, opens them and marks them as read."""
 
     site: Site
-    boxes: Boxes
+    boxes: NoticeBoxes
 
     @route(NOTICES, "GET")
     async def get(self, page: PageRequest) -> Response:

@@ -14,7 +14,7 @@ from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
 from podstead.features import WorkerFeature
-from podstead.features.notices.delivery import Boxes
+from podstead.features.notices.delivery import NoticeBoxes
 from podstead.storage.records import Write
 from podstead.web.account.home import NEARLY_FULL_PERCENT, percent_used
 from podstead.web.pages.addresses import STORAGE
@@ -92,11 +92,11 @@ class NoticesInWorker(WorkerFeature):
         self.observer = self.space = SpaceWatch(services)
 
     @cached_property
-    def notifier(self) -> Boxes:  # type: ignore[override]
+    def notifier(self) -> NoticeBoxes:  # type: ignore[override]
         services = self._services
         provider = services.provider
         channels = [each.notice_channel for each in services.features if each.notice_channel]
-        return Boxes(
+        return NoticeBoxes(
             services.records,
             services.local_web_ids,
             services.base_url,

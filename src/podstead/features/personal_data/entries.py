@@ -76,7 +76,7 @@ class PersonalEntry:
     """A contact, an event, a note or a bookmark, and the values of its fields. Texts are as they
     are stored, without the scheme of mail addresses and telephone numbers."""
 
-    kind: kinds.KindOfEntry
+    kind: kinds.PersonalDataKind
     iri: str
     values: Mapping[str, Sequence[str]]
     is_pad: bool = False
@@ -123,7 +123,7 @@ class GraphEdit:
         return Graph([*kept, *self.inserts])
 
 
-def subjects_in(graph: Graph, document_url: str, kind: kinds.KindOfEntry) -> Iterator[Iri]:
+def subjects_in(graph: Graph, document_url: str, kind: kinds.PersonalDataKind) -> Iterator[Iri]:
     """The things of a kind that a document is about. Others, which it only names, are not."""
     found = (each for type_ in kind.types for each in graph.subjects(_TYPE, type_))
     for each in dict.fromkeys(found):
@@ -132,7 +132,7 @@ def subjects_in(graph: Graph, document_url: str, kind: kinds.KindOfEntry) -> Ite
 
 
 def read_entry(
-    graph: Graph, subject: Iri, kind: kinds.KindOfEntry, *, max_lines: int = MAX_LINES
+    graph: Graph, subject: Iri, kind: kinds.PersonalDataKind, *, max_lines: int = MAX_LINES
 ) -> PersonalEntry:
     """What a document says about a thing of this kind; of a pad, so many lines."""
     values: dict[str, Sequence[str]] = {}
@@ -331,7 +331,7 @@ def _moment_term(typed: str, old: Object | None) -> Literal:
     return Literal(f"{typed}:00{zone}", datatype=Iri(vocab.XSD_DATE_TIME))
 
 
-def new_entry(kind: kinds.KindOfEntry, iri: str, wanted: Mapping[str, Sequence[str]]) -> Graph:
+def new_entry(kind: kinds.PersonalDataKind, iri: str, wanted: Mapping[str, Sequence[str]]) -> Graph:
     """The statements of a new thing."""
     subject = Iri(iri)
     graph = Graph([(subject, _TYPE, next(iter(kind.types)))])

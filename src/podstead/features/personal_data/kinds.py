@@ -51,7 +51,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class KindOfEntry:
+class PersonalDataKind:
     """One kind of things."""
 
     name: str
@@ -90,7 +90,7 @@ _AS, _VCARD, _TERMS = vocab.AS, vocab.VCARD, vocab.DCTERMS
 _VALUE: Final = _iris(_VCARD + "value")
 _TIMES: Final = ("dateTime", "date")
 
-CONTACTS: Final = KindOfEntry(
+CONTACTS: Final = PersonalDataKind(
     "contacts",
     _types(("Individual", _VCARD), ("Person", "schema:")),
     (
@@ -126,7 +126,7 @@ CONTACTS: Final = KindOfEntry(
     "contacts/",
     {"vcard": _VCARD},
 )
-CALENDAR: Final = KindOfEntry(
+CALENDAR: Final = PersonalDataKind(
     "calendar",
     _types(("Event", "schema:"), ("Vevent", ICAL), ("Event", NCAL), ("Event", _AS)),
     (
@@ -175,7 +175,7 @@ CALENDAR: Final = KindOfEntry(
 )
 NOTEPAD: Final = Iri(vocab.PIM + "Notepad")
 """A pad of SolidOS, whose lines are a chain of nodes. It is shown and not edited."""
-NOTES: Final = KindOfEntry(
+NOTES: Final = PersonalDataKind(
     "notes",
     {
         **_types(
@@ -201,7 +201,7 @@ NOTES: Final = KindOfEntry(
     "notes/",
     {"schema": vocab.SCHEMA_HTTP},
 )
-BOOKMARKS: Final = KindOfEntry(
+BOOKMARKS: Final = PersonalDataKind(
     "bookmarks",
     {Iri(BOOKMARK + "Bookmark"): _TERMS, **_types(("BookmarkAction", "schema:"))},
     (
@@ -227,6 +227,6 @@ BOOKMARKS: Final = KindOfEntry(
     "bookmarks/",
     {"bookmark": BOOKMARK, "dcterms": _TERMS},
 )
-KINDS: Final[Mapping[str, KindOfEntry]] = {
+KINDS: Final[Mapping[str, PersonalDataKind]] = {
     each.name: each for each in (CONTACTS, CALENDAR, NOTES, BOOKMARKS)
 }

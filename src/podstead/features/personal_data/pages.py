@@ -15,7 +15,7 @@ from podstead.core import errors as core_errors
 from podstead.core.date_times import DAY_MS, day_of, read_day
 from podstead.core.identifiers import ResourcePath
 from podstead.features import WorkerFeature
-from podstead.features.personal_data import entries, finding, kinds
+from podstead.features.personal_data import entries, finder, kinds
 from podstead.features.personal_data.months import MonthDay, weeks_of
 from podstead.resources.sharing.documents import AgentDocuments, ReadDocument
 from podstead.storage.records import Metadata
@@ -128,7 +128,7 @@ _REQUIRED: Final = {
 }
 
 
-def collection_url(kind: kinds.KindOfEntry, **query: str) -> str:
+def collection_url(kind: kinds.PersonalDataKind, **query: str) -> str:
     """The list of things of a kind."""
     return f"{COLLECTIONS}?{urlencode({'view': kind.name, **query})}"
 
@@ -194,7 +194,7 @@ class CollectionPages:
 
     site: Site
     services: Services
-    collections: finding.Collections
+    collections: finder.Collections
 
     # --- lists
 
@@ -242,7 +242,7 @@ class CollectionPages:
             after=collection_url(kind, month=after),
         )
 
-    def _row(self, place: finding.PlacedEntry) -> EntryRow:
+    def _row(self, place: finder.PlacedEntry) -> EntryRow:
         entry = place.entry
         fields = [each for each in entry.kind.fields[1:] if each.form is not kinds.Form.MOMENT]
         about = next(
@@ -261,7 +261,7 @@ class CollectionPages:
         )
 
     def _weeks(
-        self, places: Iterable[finding.PlacedEntry], month: str, today: str
+        self, places: Iterable[finder.PlacedEntry], month: str, today: str
     ) -> Sequence[Sequence[MonthDay[EntryRow]]]:
         """The grid of a month; nothing for what is none."""
         if _month(month) is None:
@@ -277,7 +277,7 @@ class CollectionPages:
         return ()
 
     def _days(
-        self, places: Iterable[finding.PlacedEntry], period: tuple[str, str] | None
+        self, places: Iterable[finder.PlacedEntry], period: tuple[str, str] | None
     ) -> tuple[list[EntryGroup], int]:
         """The events of a period by day, those without a day last; and how many there are."""
         dated: list[tuple[str, str, EntryRow]] = []
@@ -301,7 +301,7 @@ class CollectionPages:
         return groups, len(dated)
 
     def _values(
-        self, place: finding.PlacedEntry, of: kinds.Field, *, row: bool = False
+        self, place: finder.PlacedEntry, of: kinds.Field, *, row: bool = False
     ) -> list[ShownValue]:
         links = Links(self.site.base_url, place.document)
         shown = []
@@ -355,7 +355,7 @@ class CollectionPages:
     def _new_form(
         self,
         page: PageRequest,
-        kind: kinds.KindOfEntry,
+        kind: kinds.PersonalDataKind,
         typed: Mapping[str, str],
         errors: Mapping[str, str],
         *,
@@ -421,18 +421,18 @@ class CollectionPages:
         notice = FlashMessage("entry-saved", name or place.entry.title)
         return self.site.see_other(address, notice)
 
-    async def _read(self, page: PageRequest) -> tuple[finding.PlacedEntry, ReadDocument]:
+    async def _read(self, page: PageRequest) -> tuple[finder.PlacedEntry, ReadDocument]:
         path, thing = page.target, page.query_text("thing")
         iri = self.site.base_url + path + thing if thing.startswith("#") else thing
         entry, read = await self.collections.read(page.identity, path, iri)
-        return finding.PlacedEntry(entry, path), read
+        return finder.PlacedEntry(entry, path), read
 
-    async def _may_write(self, page: PageRequest, place: finding.PlacedEntry) -> bool:
+    async def _may_write(self, page: PageRequest, place: finder.PlacedEntry) -> bool:
         grant, _ = await self.services.gate.current_grant(page.identity, None, place.document)
         return page.person is not None and grant.allows(Mode.WRITE)
 
     async def _list_by_name(
-        self, page: PageRequest, place: finding.PlacedEntry, name: str | None
+        self, page: PageRequest, place: finder.PlacedEntry, name: str | None
     ) -> None:
         """Let address books list a contact by its new name, where the person may write them."""
         if place.entry.kind is kinds.CONTACTS:
@@ -443,7 +443,7 @@ class CollectionPages:
     async def _changed(
         self,
         page: PageRequest,
-        place: finding.PlacedEntry,
+        place: finder.PlacedEntry,
         read: ReadDocument,
         sent: FormSubmission,
     ) -> Response:
@@ -458,7 +458,7 @@ class CollectionPages:
     def _shown(
         self,
         page: PageRequest,
-        place: finding.PlacedEntry,
+        place: finder.PlacedEntry,
         read: ReadDocument,
         *,
         may_write: bool,
@@ -492,7 +492,7 @@ class CollectionPages:
     def _edit_form(
         self,
         page: PageRequest,
-        place: finding.PlacedEntry,
+        place: finder.PlacedEntry,
         read: ReadDocument,
         typed: Mapping[str, str],
         errors: Mapping[str, str],
@@ -514,7 +514,7 @@ class CollectionPages:
         )
 
 
-def _kind(page: PageRequest) -> kinds.KindOfEntry:
+def _kind(page: PageRequest) -> kinds.PersonalDataKind:
     return kinds.KINDS.get(page.query_text("view"), kinds.CONTACTS)
 
 
@@ -609,7 +609,7 @@ def _zone(moment: entries.Moment | None) -> str:
 
 
 def _form_fields(
-    kind: kinds.KindOfEntry,
+    kind: kinds.PersonalDataKind,
     fields: Sequence[kinds.Field],
     typed: Mapping[str, str],
     errors: Mapping[str, str],
@@ -633,7 +633,7 @@ def _form_fields(
 
 def _typed(
     sent: FormSubmission,
-    kind: kinds.KindOfEntry,
+    kind: kinds.PersonalDataKind,
     fields: Sequence[kinds.Field],
     stored: Mapping[str, Sequence[str]],
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
@@ -717,14 +717,14 @@ def _line(typed: str, of: kinds.Field) -> str:
 class OpenAs(DocumentOffers):
     """Offers to open a document with contacts, events, notes or bookmarks as such."""
 
-    collections: finding.Collections
+    collections: finder.Collections
     base_url: str
 
     async def of(
         self, page: PageRequest, document: ShownDocument, stored: Metadata | None
     ) -> Sequence[DocumentOffer]:
         """Nothing for large documents, and for those that cannot be read. Raises ServerTrouble."""
-        is_large = stored is None or stored.size_bytes > finding.MAX_DOCUMENT_BYTES
+        is_large = stored is None or stored.size_bytes > finder.MAX_DOCUMENT_BYTES
         if document.kind is not ContentKind.LINKED_DATA or is_large:
             return ()
         path = document.target
@@ -732,7 +732,7 @@ class OpenAs(DocumentOffers):
             read = await self.collections.documents.read(page.identity, path)
         except core_errors.RequestRefused:
             return ()
-        found = finding.things_in(read.document.graph, self.base_url + path)
+        found = finder.things_in(read.document.graph, self.base_url + path)
         return [
             DocumentOffer(entry_url(path, each.value, self.base_url), _(TEXTS[kind.name].open))
             for kind, each in islice(found, 1)
@@ -748,9 +748,9 @@ class PersonalDataInWorker(WorkerFeature):
         self._services = services
 
     @cached_property
-    def _collections(self) -> finding.Collections:
+    def _collections(self) -> finder.Collections:
         services = self._services
-        return finding.Collections(AgentDocuments(services.resources, services.documents))
+        return finder.Collections(AgentDocuments(services.resources, services.documents))
 
     @cached_property
     def pages(self) -> Sequence[object]:  # type: ignore[override]

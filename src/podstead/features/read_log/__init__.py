@@ -39,9 +39,9 @@ class ReadLogFeature(Feature):
     templates = __name__
 
     def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
-        from podstead.features.read_log.recording import LogsOfFolders
+        from podstead.features.read_log.recording import ReadLogHook
 
-        return (LogsOfFolders(records),)
+        return (ReadLogHook(records),)
 
     def modules(self, settings: Settings) -> Sequence[str]:
         on = settings.of(ReadLogSettings).read_log_days > 0

@@ -226,7 +226,7 @@ class ReadRecorder:
         await self.records.commit([BATCHES.drop(key) for key in keys])
 
 
-class LogsOfFolders(ContainerHook):
+class ReadLogHook(ContainerHook):
     """Lets logs follow what is moved, and a pod that is renamed, and end with their folders."""
 
     def __init__(self, records: RecordStore) -> None:

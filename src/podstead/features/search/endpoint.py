@@ -19,7 +19,7 @@ from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.core.numbers import whole_number
-from podstead.features.search.finding import CONSIDERED, PAGE, Asker, Finder, Hit
+from podstead.features.search.finder import CONSIDERED, PAGE, Asker, Finder, Hit
 from podstead.notifications.answers import AnswerState, AskedQuery
 from podstead.web.forms import Fields, only, parse_fields, read_form, read_query
 from podstead.web.pages.addresses import shown_name

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.numbers import whole_number
-from podstead.features.search.finding import CONSIDERED, PAGE, Asker, Finder, Hit
+from podstead.features.search.finder import CONSIDERED, PAGE, Asker, Finder, Hit
 from podstead.resources.sharing.shared import SharedLists
 from podstead.web.pages.addresses import SEARCH, breadcrumb, files_url, shown_name
 from podstead.web.pages.kinds import Kind, kind_of

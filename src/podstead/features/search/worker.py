@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from podstead.features import WorkerFeature
 from podstead.features.search.endpoint import DESCRIPTION, SearchEndpoint
 from podstead.features.search.extractor import Extractor
-from podstead.features.search.finding import Finder
+from podstead.features.search.finder import Finder
 from podstead.features.search.fts5 import INDEX_NAME, Fts5Index
 from podstead.features.search.index import Index
 from podstead.features.search.indexer import Indexer

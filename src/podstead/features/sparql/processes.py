@@ -52,7 +52,7 @@ _TIME: Final = (
 _MEMORY: Final = "The query and the documents here take more memory than they may take"
 
 
-class Lacking(msgspec.Struct, frozen=True):
+class ProcessDelta(msgspec.Struct, frozen=True):
     """What a process has to learn: what is gone, and what to read, by its versions."""
 
     gone: Sequence[ResourcePath]
@@ -70,11 +70,11 @@ class WarmProcess:
     size_bytes: int = 0
     timer: asyncio.TimerHandle | None = None
 
-    def change_to(self, wanted: Mapping[ResourcePath, Version]) -> Lacking:
+    def change_to(self, wanted: Mapping[ResourcePath, Version]) -> ProcessDelta:
         """What it lacks."""
         held = self.held
         new = {path: version for path, version in wanted.items() if held.get(path) != version}
-        return Lacking([path for path in held if path not in wanted or path in new], new)
+        return ProcessDelta([path for path in held if path not in wanted or path in new], new)
 
     async def send(self, kind: bytes, content: bytes) -> None:
         """Send a message. Raises ConnectionError if the process has ended."""

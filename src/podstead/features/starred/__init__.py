@@ -20,9 +20,9 @@ class StarredFeature(Feature):
     templates = __name__
 
     def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
-        from podstead.features.starred.stars import StarsFollow
+        from podstead.features.starred.stars import StarsHook
 
-        return (StarsFollow(records),)
+        return (StarsHook(records),)
 
     def modules(self, settings: Settings) -> Sequence[str]:
         del settings

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from podstead.core.identifiers import ResourcePath, moved_path, storage_root
-from podstead.resources.planning import RecordsOfPods
+from podstead.resources.planning import PodRecordsHook
 from podstead.storage.record_store import Changes, RecordKind, RecordStore
 from podstead.storage.records import PodRecord
 
@@ -26,7 +26,7 @@ class Stars(msgspec.Struct, frozen=True):
 STARS: Final = RecordKind("starred", Stars)
 
 
-class StarsFollow(RecordsOfPods):
+class StarsHook(PodRecordsHook):
     """Lets the stars of the owner of a pod follow what is moved in it, and the pod when it is
     renamed. Those of other people are lost then."""
 

@@ -18,7 +18,7 @@ from podstead.idp.records import Account
 from podstead.idp.security_events import event_records
 from podstead.idp.sign_in_methods import SignInMethod, second_factor
 from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
-from podstead.storage.records import EntryAt, EntryId, Precondition, Record
+from podstead.storage.records import EntryAtVersion, EntryId, Precondition, Record
 
 _NONE_AT_ALL: Final = -1
 _ANY_PASSWORD: Final = "*"  # noqa: S105 - in place of a mark
@@ -311,7 +311,7 @@ class TwoFactors:
 
     async def _some_passkey(
         self, account_id: str, without: EntryId | None = None
-    ) -> EntryAt | None:
+    ) -> EntryAtVersion | None:
         return await second_factor(self.records, self.methods, account_id, without=without)
 
     async def _noting(

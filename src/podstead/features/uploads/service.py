@@ -33,7 +33,7 @@ class Checksum(Value):
     digest: bytes
 
 
-class Receiving(uploads.Progress):
+class UploadReceiver(uploads.Progress):
     """One request that appends to an upload."""
 
     def __init__(
@@ -157,7 +157,7 @@ class ResumableUploads(uploads.UploadService):
                 )
             if draft is None:  # finished before
                 return uploads.UploadState(upload, stored.value, stored.expires_ms)
-            progress = Receiving(stored, draft, self.records)
+            progress = UploadReceiver(stored, draft, self.records)
             await draft.truncate(offset_bytes)
             whole = checksum is not None or bool(agent and agent.content_digest)
             await progress.receive(body, checksum, whole=whole)

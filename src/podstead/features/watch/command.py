@@ -96,7 +96,7 @@ def _closed(task: asyncio.Task[None]) -> None:
 
 async def _print_changes(url: str, *, token: str | None, count: int | None, show: _Show) -> None:
     from podstead.features.watch.changes import ReceivedChange
-    from podstead.features.watch.receiving import Missed
+    from podstead.features.watch.receiving import ChangesMissed
     from podstead.features.watch.server import WatchError
     from podstead.features.watch.watching import Disconnected, NoSuchAddress, WatchStarted, watching
 
@@ -111,7 +111,7 @@ async def _print_changes(url: str, *, token: str | None, count: int | None, show
                         _say(_begun(each))
                     case Disconnected():
                         _say("The connection is lost; trying again.")
-                    case Missed():
+                    case ChangesMissed():
                         _say("Something changed, but the server did not say what.")
                     case ReceivedChange():
                         _write(show(each, watched_url))

@@ -39,7 +39,7 @@ _OF_CHANNELS: Final = (Protocol.EVENT_SOURCE, Protocol.WEB_SOCKET, Protocol.STRE
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ChangeSource:
     """One way to receive changes of a resource.
 
     ``url`` is a subscription service for the first three protocols, otherwise the address of the
@@ -58,7 +58,7 @@ class DiscoveryLinks:
     is_solid: bool
     """Whether the headers indicate a Solid server."""
     descriptions: tuple[str, ...]
-    ways: tuple[Way, ...]
+    ways: tuple[ChangeSource, ...]
     """The ways that need no description."""
 
 
@@ -77,31 +77,31 @@ def read_links(fields: Iterable[tuple[str, str]], *, url: str) -> DiscoveryLinks
         is_solid=bool(sockets or streams) or not _SIGNS_OF_SOLID.isdisjoint(targets),
         descriptions=tuple(each for name in _DESCRIPTIONS for each in targets.get(name, ())),
         ways=(
-            *(Way(Protocol.STREAM_OF_RESOURCE, each) for each in streams),
-            *(Way(Protocol.SOLID_0_1, each) for each in sockets),
+            *(ChangeSource(Protocol.STREAM_OF_RESOURCE, each) for each in streams),
+            *(ChangeSource(Protocol.SOLID_0_1, each) for each in sockets),
         ),
     )
 
 
-def services_in(description: Graph) -> tuple[Way, ...]:
+def services_in(description: Graph) -> tuple[ChangeSource, ...]:
     """The subscription services in a description that this client supports."""
     return tuple(_services(description))
 
 
-def preferred(ways: Iterable[Way]) -> Way | None:
+def preferred(ways: Iterable[ChangeSource]) -> ChangeSource | None:
     """The best way; ``None`` if there is none."""
     order = list(Protocol)
     return min(ways, key=lambda way: order.index(way.protocol), default=None)
 
 
-def _services(description: Graph) -> Iterator[Way]:
+def _services(description: Graph) -> Iterator[ChangeSource]:
     known = {each.value: each for each in _OF_CHANNELS}
     for subject in description.subjects(Iri(vocab.NOTIFY_CHANNEL_TYPE)):
         features = description.objects(subject, Iri(vocab.NOTIFY_FEATURE))
         for named in description.objects(subject, Iri(vocab.NOTIFY_CHANNEL_TYPE)):
             protocol = known.get(channel_type_name(named.value) or "")
             if protocol is not None and type(subject) is Iri:
-                yield Way(protocol, subject.value, Iri(vocab.NOTIFY_STATE) in features)
+                yield ChangeSource(protocol, subject.value, Iri(vocab.NOTIFY_STATE) in features)
 
 
 def _absolute(references: Iterable[str], url: str) -> list[str]:

@@ -32,11 +32,11 @@ class Connected:
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class ChangesMissed:
     """Changes were missed: they were too long ago, or a message could not be parsed."""
 
 
-Reception = Connected | changes.ReceivedChange | Missed
+Reception = Connected | changes.ReceivedChange | ChangesMissed
 
 
 @dataclass
@@ -89,7 +89,7 @@ class ChannelReceiver:
                     raise self._unreadable() from error
                 for event in events:
                     is_lost = event.kind == _LOST_EVENT
-                    yield Missed() if is_lost else _read(event.data.encode())
+                    yield ChangesMissed() if is_lost else _read(event.data.encode())
                 place.last_id, place.retry_ms = stream.last_id, stream.retry_ms
 
     async def _messages_of_socket(self) -> AsyncGenerator[Reception, None]:
@@ -175,8 +175,8 @@ class ChannelReceiver:
         return WatchError(f"Cannot read the messages from {host_of(self.receive_from)} as changes.")
 
 
-def _read(content: bytes) -> changes.ReceivedChange | Missed:
+def _read(content: bytes) -> changes.ReceivedChange | ChangesMissed:
     try:
         return changes.read_json(content)
     except changes.InvalidMessage:
-        return Missed()
+        return ChangesMissed()

@@ -8,7 +8,13 @@ from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.core.strict_json import parse_object
 from podstead.core.vocab import NOTIFICATION_CONTEXTS, NOTIFY, NOTIFY_RECEIVE_FROM
-from podstead.features.watch.discovery import Protocol, Way, preferred, read_links, services_in
+from podstead.features.watch.discovery import (
+    ChangeSource,
+    Protocol,
+    preferred,
+    read_links,
+    services_in,
+)
 from podstead.features.watch.server import AccessLost, Interrupted, Server, WatchError
 from podstead.outbound.requests import ReceivedResponse
 from podstead.rdf.codecs import parse
@@ -28,7 +34,7 @@ class Topic:
 
     url: str
     """The URL after redirects."""
-    way: Way
+    way: ChangeSource
 
 
 @dataclass(frozen=True, slots=True)

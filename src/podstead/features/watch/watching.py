@@ -52,7 +52,7 @@ class Disconnected:
     """The connection was lost; the client tries to reconnect."""
 
 
-WatchEvent = WatchStarted | Disconnected | ReceivedChange | receiving.Missed
+WatchEvent = WatchStarted | Disconnected | ReceivedChange | receiving.ChangesMissed
 
 
 @dataclass

@@ -22,9 +22,9 @@ class WebPushFeature(Feature):
 
     def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
         from podstead.features.web_push.devices import DEVICES, PUSHES
-        from podstead.resources.planning import RecordsOfPods
+        from podstead.resources.planning import PodRecordsHook
 
-        return (RecordsOfPods(records, DEVICES, PUSHES),)
+        return (PodRecordsHook(records, DEVICES, PUSHES),)
 
     def ended_with_sessions(self) -> Sequence[RecordKind[Any]]:
         from podstead.features.web_push.devices import DEVICES, PUSHES

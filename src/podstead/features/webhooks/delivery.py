@@ -22,7 +22,7 @@ from podstead.notifications.answers import is_live_query
 from podstead.notifications.channels import CHANNELS, Channel, subscriber_of, terms_of
 from podstead.notifications.deliveries import EndReason
 from podstead.notifications.history import History
-from podstead.notifications.listening import CaughtUp, Ended, Heard, Listeners, Quiet
+from podstead.notifications.listening import CaughtUp, Ended, Heard, Idle, Listeners
 from podstead.notifications.messages import Messages, Notification
 from podstead.storage.record_store import Lease, RecordStore, Versioned
 
@@ -36,7 +36,7 @@ _QUIET_LONG_S: Final = 900.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class SendingState:
     """The state that sending on all channels shares."""
 
     records: RecordStore
@@ -48,10 +48,10 @@ class Sending:
     lease: Lease
 
 
-class Line:
+class ChannelSender:
     """Sends the messages of one channel while it listens to its topic."""
 
-    def __init__(self, key: str, sending: Sending, attempts: set[asyncio.Task[None]]) -> None:
+    def __init__(self, key: str, sending: SendingState, attempts: set[asyncio.Task[None]]) -> None:
         self._key = key
         self._with = sending
         self._attempts = attempts
@@ -74,7 +74,7 @@ class Line:
         quiet_s = 0.0
         async with aclosing(listening.heard()) as heard:
             async for each in heard:
-                quiet_s = quiet_s + each.after_s if isinstance(each, Quiet) else 0.0
+                quiet_s = quiet_s + each.after_s if isinstance(each, Idle) else 0.0
                 if isinstance(each, Ended):
                     return await self._ended(each.ending)
                 if quiet_s >= _QUIET_LONG_S:

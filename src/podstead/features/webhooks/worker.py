@@ -20,7 +20,7 @@ from podstead.core.errors import OutboundError, RateLimited, ServerTrouble, Unpr
 from podstead.core.identifiers import ResourcePath
 from podstead.features import WorkerFeature
 from podstead.features.webhooks import sender as webhooks_sender
-from podstead.features.webhooks.delivery import Line, Sending
+from podstead.features.webhooks.delivery import ChannelSender, SendingState
 from podstead.features.webhooks.records import WEBHOOKS, Webhook
 from podstead.notifications import channels
 from podstead.notifications.answers import is_live_query
@@ -90,9 +90,9 @@ class Webhooks(channels.ChannelHandler):
         self._mark: int | None = None
 
     @cached_property
-    def _with(self) -> Sending:
+    def _with(self) -> SendingState:
         services, live_updates = self._services, self._services.live_updates
-        return Sending(
+        return SendingState(
             records=services.records,
             listeners=live_updates.listeners,
             history=live_updates.history,
@@ -195,7 +195,7 @@ class Webhooks(channels.ChannelHandler):
         """Send on one channel until it ends."""
         while True:
             try:
-                if not await Line(key, self._with, self._attempts).run():
+                if not await ChannelSender(key, self._with, self._attempts).run():
                     return
             except (ServerTrouble, RateLimited):  # the latter of too many live queries
                 logger.exception("A webhook could not be served; trying again")

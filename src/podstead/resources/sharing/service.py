@@ -51,7 +51,7 @@ class NeedsConfirmation(Conflict):
     code = ResourceCodes.CONFIRMATION_NEEDED
 
 
-class NothingAbove(Conflict):
+class NoParentContainer(Conflict):
     """The root of a storage has no container above from which it could inherit."""
 
     code = ResourceCodes.NOTHING_ABOVE
@@ -149,7 +149,7 @@ class SharingService:
         self, agent_: Identity | None, resource: ResourcePath, edit: documents.Edit, token: str
     ) -> Preview:
         """What the edit would change. Raises what :meth:`view` raises, RulesChanged unless the
-        rules are in the state of the token, NothingAbove, and BadRequest for an end that has
+        rules are in the state of the token, NoParentContainer, and BadRequest for an end that has
         passed."""
         current = await self._current(agent_, resource, token)
         return await self._preview(agent_, current, edit)
@@ -229,7 +229,7 @@ class SharingService:
     ) -> Preview:
         resource = current.resource
         if edit.inheritance is documents.Inheritance.RESUME and storage_root(resource) == resource:
-            raise NothingAbove
+            raise NoParentContainer
         begins_ms, ends_ms = self._moments_of(edit)
         document = self._edited(current, edit)
         # A possible member of a container has the same containers and rules above it.

@@ -118,7 +118,7 @@ def lock_key(name: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-def locks_of(needs: storage_state.Needs) -> list[int]:
+def locks_of(needs: storage_state.RequiredRows) -> list[int]:
     """The advisory locks of what a batch decides about, in the order in which to take them."""
     names = {tables.root_of(path) for path in needs.paths}
     names.update(f"entry {entry}" for entry in needs.entries)
@@ -127,13 +127,13 @@ def locks_of(needs: storage_state.Needs) -> list[int]:
     return sorted({lock_key(name) for name in names})
 
 
-async def lock(connection: Connection, needs: storage_state.Needs) -> None:
+async def lock(connection: Connection, needs: storage_state.RequiredRows) -> None:
     """Take the locks of everything that ``needs`` names. Called in a transaction within a pipeline;
     does not wait for the database."""
     await connection.execute(_LOCKS, (locks_of(needs),))
 
 
-async def load(connection: Connection, needs: storage_state.Needs) -> storage_state.State:
+async def load(connection: Connection, needs: storage_state.RequiredRows) -> storage_state.State:
     """Read everything that ``needs`` names, after it was locked. Called within a pipeline.
 
     Raises psycopg.Error.

@@ -18,7 +18,7 @@ from podstead.core.caches import BoundedCache
 from podstead.core.identifiers import ResourcePath, parent_container
 from podstead.storage.postgresql.apply import Connection
 from podstead.storage.records import Metadata
-from podstead.storage.state import Needs, ResourceRow, State, folded
+from podstead.storage.state import RequiredRows, ResourceRow, State, folded
 from podstead.storage.tables import root_of
 
 CHANGED: Final = "POD01"
@@ -96,7 +96,7 @@ class Expectations:
         )
         self._contended: BoundedCache[ResourcePath, float] = BoundedCache(_MAX_ROWS)
 
-    def state(self, needs: Needs, seen: Sequence[SeenRows], *, now_s: float) -> State | None:
+    def state(self, needs: RequiredRows, seen: Sequence[SeenRows], *, now_s: float) -> State | None:
         """The state that a batch of writes is expected to find, if all of it is known."""
         if needs.entries or needs.pods or needs.blobs:
             return None
@@ -140,7 +140,7 @@ class Expectations:
             return left[1:]
         return None if seen is None else (seen.used_bytes, seen.quota_bytes)
 
-    def keep(self, needs: Needs, state: State, *, now_s: float) -> None:
+    def keep(self, needs: RequiredRows, state: State, *, now_s: float) -> None:
         """Keep what a batch has left that has just been committed."""
         for path, row in state.resources.items():
             self._rows.put(path, (now_s, row))
@@ -148,13 +148,13 @@ class Expectations:
             usage = state.used_bytes.get(root), state.own_quotas.get(_pod_of(root))
             self._storages.put(root, (now_s, *usage))
 
-    def were_wrong(self, needs: Needs, *, now_s: float) -> None:
+    def were_wrong(self, needs: RequiredRows, *, now_s: float) -> None:
         """Note that others are writing to the storages of a batch."""
         for root in needs.roots:
             self._contended.put(root, now_s + CONTENDED_S)
 
 
-async def require(connection: Connection, needs: Needs, state: State) -> None:
+async def require(connection: Connection, needs: RequiredRows, state: State) -> None:
     """Let the transaction fail with :data:`CHANGED` unless that state is stored. Called within a
     pipeline, after the locks are taken and before the state is changed.
 

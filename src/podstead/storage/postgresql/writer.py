@@ -34,7 +34,7 @@ from podstead.storage.postgresql.apply import Connection, Cursor, base_of, flush
 from podstead.storage.postgresql.expectations import CHANGED, Expectations, SeenRows, require
 from podstead.storage.protocol import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.storage.records import CommitOutcome, Committed, Write
-from podstead.storage.state import Needs, State
+from podstead.storage.state import RequiredRows, State
 from podstead.storage.steps import Begin, Result
 from podstead.storage.waiting_jobs import WaitingJobs, storage_of_write
 
@@ -86,7 +86,7 @@ class Batches:
         has changed then, unless the connection was lost.
         """
         writes = [job for job in jobs if isinstance(job, WriteJob)]
-        needs = Needs()
+        needs = RequiredRows()
         for job in writes:
             needs.add(job.write)
         try:
@@ -100,7 +100,7 @@ class Batches:
             raise
 
     async def _run_as_expected(
-        self, connection: Connection, jobs: Sequence[WriteJob], needs: Needs
+        self, connection: Connection, jobs: Sequence[WriteJob], needs: RequiredRows
     ) -> list[JobResult] | None:
         """Run writes in one round trip; ``None`` if something is not known, or was expected
         wrongly. The transaction has failed then, and must be ended."""
@@ -126,7 +126,7 @@ class Batches:
         return await _numbered(outcomes, numbers)
 
     async def _run_in_two_trips(
-        self, connection: Connection, jobs: Sequence[Job], needs: Needs
+        self, connection: Connection, jobs: Sequence[Job], needs: RequiredRows
     ) -> list[JobResult]:
         writes = [job for job in jobs if isinstance(job, WriteJob)]
         state: State | None = None

@@ -73,7 +73,7 @@ _INSERT_TOKENS = tables.TOKENS.insert
 _REVOKE = "UPDATE tokens SET revoked_s = ? WHERE token_id = ? AND revoked_s IS NULL"
 
 
-def load(connection: apsw.Connection, needs: storage_state.Needs) -> storage_state.State:
+def load(connection: apsw.Connection, needs: storage_state.RequiredRows) -> storage_state.State:
     """Read everything that ``needs`` names. Raises apsw.Error."""
     # Every requested key is in the state, with ``None`` for absence, so that a key that was not
     # requested raises KeyError and is never mistaken for an absent one.

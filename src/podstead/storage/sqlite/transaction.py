@@ -18,7 +18,7 @@ from podstead.storage.records import Write
 from podstead.storage.sqlite import row_changes as sqlite_row_changes
 from podstead.storage.sqlite.apply import flush, load
 from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_writer
-from podstead.storage.state import Needs
+from podstead.storage.state import RequiredRows
 
 Statements = Callable[[apsw.Connection], object]
 """Runs statements as part of a batch; the return value is the job's result."""
@@ -217,7 +217,7 @@ def _apply_writes(
     connection: apsw.Connection, writes: Sequence[Write]
 ) -> tuple[list[JobResult], sqlite_row_changes.RowChanges]:
     # One load and one flush for the entire batch, because statements are the main cost.
-    needs = Needs()
+    needs = RequiredRows()
     for write in writes:
         needs.add(write)
     before = sqlite_row_changes.read_row_count(connection)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.wac.acl import ALWAYS, Authorization, Circumstances, PeriodCondition
+from podstead.wac.acl import ALWAYS, Authorization, ConditionContext, PeriodCondition
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import NO_MODES, Mode, Modes
 from podstead.wac.sharing import rules
@@ -183,7 +183,7 @@ class Explanation:
 def explain(
     applying: tuple[rules.AccessRule, ...],
     requester: Requester | None,
-    circumstances: Circumstances,
+    circumstances: ConditionContext,
 ) -> Explanation:
     """Why an agent, or the public, has modes under the rules that apply to a resource."""
     rules = Rules.of(tuple(rule.authorization for rule in applying)).under(circumstances)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:  # loaded for the provider only
     from podstead.web.sign_in.browser_sign_in import PasswordRecovery
 
 
-class NoReminder(msgspec.Struct, frozen=True):
+class HiddenReminder(msgspec.Struct, frozen=True):
     """A person has hidden the reminder of the first steps."""
 
     hidden_s: int
 
 
-NO_REMINDERS: Final = RecordKind("no-first-steps", NoReminder)
+NO_REMINDERS: Final = RecordKind("no-first-steps", HiddenReminder)
 
 
 class Steps(NamedTuple):
@@ -81,7 +81,7 @@ class FirstSteps:
     async def hide(self, page: PageRequest) -> None:
         """Show no reminder any more. Raises NotAuthenticated, StorageError, Overloaded."""
         account_id = page.owner().account.account_id
-        hidden = NoReminder(self.records.now_s())
+        hidden = HiddenReminder(self.records.now_s())
         await self.records.commit([NO_REMINDERS.put(account_id, hidden, owner=account_id)])
 
     async def _steps(self, page: PageRequest, *, has_files: bool) -> Steps:

@@ -244,7 +244,7 @@ class ShownChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedFilters:
     """The filters as they were typed."""
 
     kind: str
@@ -279,7 +279,7 @@ class ActivityPage:
         person = page.signed_in()
         pod = chosen_pod(page, person)
         fields = ("kind", "folder", "who", "since", "until")
-        typed = Typed(*(page.query_text(name).strip() for name in fields))
+        typed = TypedFilters(*(page.query_text(name).strip() for name in fields))
         is_filtered, with_apps = any(astuple(typed)), page.query_text("apps") == "yes"
         wanted = read_filter(typed, root=pod.root)
         if not is_filtered and not with_apps:
@@ -325,7 +325,7 @@ class ActivityPage:
         self,
         shown: Sequence[ShownChange],
         person: Person,
-        typed: Typed,
+        typed: TypedFilters,
         names: Mapping[str, str],
     ) -> list[tuple[str, str]]:
         """Whom the filter offers: the person, the agents on the page, and the chosen one."""
@@ -372,7 +372,7 @@ def _former_name(
     return unquote(origin.removeprefix(root)).strip("/")
 
 
-def read_filter(typed: Typed, *, root: identifiers.ResourcePath) -> ChangeFilter:
+def read_filter(typed: TypedFilters, *, root: identifiers.ResourcePath) -> ChangeFilter:
     """The filters that were typed, for a pod. Raises BadRequest."""
     try:
         kind = ChangeKind(typed.kind) if typed.kind else None

@@ -172,7 +172,7 @@ def problem_text(error: errors.RequestRefused) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class LinksThere:
+class LinkingDocuments:
     """The documents that link to the selected resources; ``complete`` if all were searched."""
 
     documents: tuple[LinkingDocument, ...]
@@ -197,7 +197,7 @@ class Organizer:
     resources: ResourceService
     links: IncomingLinks
 
-    async def links_to(self, page: PageRequest, selection: Selection) -> LinksThere:
+    async def links_to(self, page: PageRequest, selection: Selection) -> LinkingDocuments:
         """The documents that link to the selected resources, as far as they were searched.
 
         Only owners continue a search: it continues after a document that others might not even
@@ -218,7 +218,7 @@ class Organizer:
             found |= {each.path: each for each in links.documents if each.path not in taken}
             complete = complete and links.after is None
             after = links.after if may_continue else None
-        return LinksThere(tuple(found.values()), complete, after or "")
+        return LinkingDocuments(tuple(found.values()), complete, after or "")
 
     async def contents_of(self, page: PageRequest, selection: Selection) -> SelectionTotals:
         """How much the selected resources contain. Raises RequestRefused."""

@@ -11,7 +11,7 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES, parse_media_type
 from podstead.core.vocab import NOTIFICATION_CONTEXTS
 from podstead.notifications import channel_documents
-from podstead.notifications.answers import Answering, is_live_query
+from podstead.notifications.answers import LiveQueryService, is_live_query
 from podstead.notifications.channel_types import GATEWAY, WEB_SOCKET, ChannelType
 from podstead.notifications.channels import Channel, ChannelHandler, Channels
 from podstead.notifications.readers import Readers, Subscriber
@@ -108,7 +108,7 @@ class Subscriptions:
 
     channels: Channels
     readers: Readers
-    answering: Answering
+    answering: LiveQueryService
     log: ChangeLog
     parse: Parse
     addresses: Addresses

@@ -110,9 +110,9 @@ class Streams:
         yield b"retry: %d\n\n" % _RECONNECT_MS
         async for heard in listening.heard():
             match heard:
-                case Notification() | notifications_listening.Lost():
+                case Notification() | notifications_listening.ChangesLost():
                     yield b"data: changed\n\n"
-                case notifications_listening.Quiet():
+                case notifications_listening.Idle():
                     yield b":\n\n"
                 case notifications_listening.Ended():
                     return
@@ -148,10 +148,10 @@ class Streams:
                     yield b"id: %d\n%s\n" % (heard.sequence, _data(message))
                 case notifications_listening.CaughtUp(sequence):
                     yield b"id: %d\n\n" % sequence  # without data: noted, and nothing dispatched
-                case notifications_listening.Lost():
+                case notifications_listening.ChangesLost():
                     topic = (self.base_url + channel.topic).encode("ascii")
                     yield b"event: lost\n%s\n" % _data(topic)
-                case notifications_listening.Quiet():
+                case notifications_listening.Idle():
                     yield b":\n\n"
                 case notifications_listening.Ended():
                     return

@@ -271,7 +271,7 @@ class Repairs:
         entry = storage_records.EntryId(found.entry)
         self.aside.write(found.value, code="record", where=entry)
         return await self._commit(
-            [storage_records.EntryAt(entry, found.version)],
+            [storage_records.EntryAtVersion(entry, found.version)],
             records=[storage_records.DropEntry(entry)],
         )
 

@@ -246,7 +246,7 @@ class S3Draft:
             self._arrival.complete()
             try:
                 await self._storing
-            except objects.WentAstray:
+            except objects.StaleRequest:
                 pass  # S3 can be reached again
             except (StorageError, Overloaded):
                 if self._arrival.was_complete:

@@ -172,7 +172,7 @@ PartReader = Callable[[int, int], Awaitable[bytes]]
 """Reads the bytes from a position up to, not including, another one."""
 
 
-class WentAstray(StoreUnavailable):
+class StaleRequest(StoreUnavailable):
     """A request was sent while S3 could not be reached, which it can be now."""
 
 
@@ -364,14 +364,14 @@ class Objects:
         try:
             async with self._trying(limit_s):
                 return await call()
-        except WentAstray:
+        except StaleRequest:
             async with self._trying(limit_s):
                 return await call()
 
     @asynccontextmanager
     async def _trying(self, limit_s: float | None) -> AsyncIterator[None]:
-        """Raise StoreUnavailable for whatever fails or takes too long in the context, WentAstray if
-        it may succeed now."""
+        """Raise StoreUnavailable for whatever fails or takes too long in the context,
+        StaleRequest if it may succeed now."""
         limit = asyncio.timeout(limit_s)
         watch = nullcontext() if limit_s is None else self._outages.during(limit)
         with watch:
@@ -382,7 +382,7 @@ class Objects:
                 raise
             except (BaseError, OSError, ValueError) as error:  # TimeoutError is an OSError
                 if limit_s is not None and self._outages.has_ended(limit):
-                    raise WentAstray(_UNAVAILABLE) from error
+                    raise StaleRequest(_UNAVAILABLE) from error
                 self._log(error)
                 raise StoreUnavailable(_UNAVAILABLE) from error
 

@@ -18,7 +18,7 @@ from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.identity import Identity
 from podstead.core.media_types import N3
 from podstead.features.personal_data import entries
-from podstead.features.personal_data.kinds import CONTACTS, DC, KINDS, KindOfEntry
+from podstead.features.personal_data.kinds import CONTACTS, DC, KINDS, PersonalDataKind
 from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal, Triple
 from podstead.rdf.identity_statements import ProfileChange
 from podstead.resources.documents import is_rdf
@@ -60,7 +60,7 @@ class PlacedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class AddressBook:
     """An address book, and the document with the names of those who are in it."""
 
     iri: str
@@ -75,7 +75,7 @@ class FoundEntries:
     """By the IRI of the thing."""
     containers: list[ResourcePath] = field(default_factory=list)
     documents: list[ResourcePath] = field(default_factory=list)
-    books: list[Book] = field(default_factory=list)
+    books: list[AddressBook] = field(default_factory=list)
     private_index: ResourcePath | None = None
     unreadable: set[str] = field(default_factory=set)
     """What could not be read or understood."""
@@ -91,7 +91,7 @@ class Collections:
     documents: AgentDocuments
 
     async def find(
-        self, person: Identity, pods: Sequence[ResourcePath], kind: KindOfEntry
+        self, person: Identity, pods: Sequence[ResourcePath], kind: PersonalDataKind
     ) -> FoundEntries:
         """All things of a kind, within the limits. Raises ServerTrouble."""
         return await _Search(self.documents, person, pods, kind).run()
@@ -154,7 +154,7 @@ class Collections:
         self,
         person: Identity,
         pods: Sequence[ResourcePath],
-        kind: KindOfEntry,
+        kind: PersonalDataKind,
         wanted: Mapping[str, Sequence[str]],
         *,
         key: str,
@@ -193,7 +193,11 @@ class Collections:
         return path
 
     async def _make_place(
-        self, person: Identity, found: FoundEntries, pods: Sequence[ResourcePath], kind: KindOfEntry
+        self,
+        person: Identity,
+        found: FoundEntries,
+        pods: Sequence[ResourcePath],
+        kind: PersonalDataKind,
     ) -> None:
         index = found.private_index
         if index is None or not pods:
@@ -223,7 +227,7 @@ class Collections:
                     )
                 except PreconditionFailed:
                     continue  # from an attempt that did not come to its end
-            found.books.append(Book(place.value, ResourcePath(names)))
+            found.books.append(AddressBook(place.value, ResourcePath(names)))
         else:
             found.containers.append(folder)
         registration = Iri(f"{base_url}{index}#{kind.name}")
@@ -245,7 +249,7 @@ class Collections:
         await self.documents.send(person, "PATCH", path, patch, content_type=N3)
 
 
-def things_in(graph: Graph, document_url: str) -> Iterator[tuple[KindOfEntry, Iri]]:
+def things_in(graph: Graph, document_url: str) -> Iterator[tuple[PersonalDataKind, Iri]]:
     """The things of all kinds that a document is about."""
     for kind in KINDS.values():
         for each in entries.subjects_in(graph, document_url, kind):
@@ -260,7 +264,7 @@ class _Search:
         documents: AgentDocuments,
         person: Identity,
         pods: Sequence[ResourcePath],
-        kind: KindOfEntry,
+        kind: PersonalDataKind,
     ) -> None:
         self._documents = documents
         self._person = person
@@ -286,7 +290,7 @@ class _Search:
                         await self._take_instance(place, type_)
         return self._found
 
-    async def books(self) -> Sequence[Book]:
+    async def books(self) -> Sequence[AddressBook]:
         """The address books, without the contacts in them."""
         for index in await self._type_indexes():
             graph = await self._graph(index)
@@ -302,7 +306,7 @@ class _Search:
             found.append(await self._graph(names))
             index = self._documents.path_of(names)
             if index is not None and self._is_own(index) and index in self._read:
-                self._found.books.append(Book(book, index))
+                self._found.books.append(AddressBook(book, index))
         return found
 
     async def _type_indexes(self) -> list[str]:

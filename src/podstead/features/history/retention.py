@@ -243,7 +243,7 @@ class CreationLog:
         return found
 
 
-class Thinning:
+class RetentionFilter:
     """Says of the states of a storage, in descending order, which are not kept any longer."""
 
     def __init__(self, retention: Retention, now_ms: int) -> None:
@@ -368,7 +368,7 @@ class Keeper:
             if written > LOOK_AFTER_BYTES:
                 replaced = replaced and root not in self._looking
                 self.tidy_soon(root)
-        keeps = storage_records.KeepFormer(
+        keeps = storage_records.KeepFormerStates(
             replaced,
             retention.deleted_ms > 0,
             None if agent is None else agent.iri,
@@ -420,7 +420,7 @@ class Keeper:
 
     async def tidy(self, root: ResourcePath) -> None:
         """The same in one storage. Raises StorageError, Overloaded."""
-        thinning = Thinning(self.retentions.of(root), self._records.now_ms())
+        thinning = RetentionFilter(self.retentions.of(root), self._records.now_ms())
         kept_bytes = 0
         async for page in self._backwards(root):
             surplus = []
