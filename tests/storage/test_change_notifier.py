@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from podstead.storage import change_listener
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Change, ChangeType, PodRecord, PodRemoval
 from podstead.storage.root import prepare_root
@@ -62,7 +63,7 @@ asyncio.run(main())
 
 @pytest.fixture(autouse=True)
 def _nobody_looks_by_himself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_notifier, "POLL_INTERVAL_S", 3600.0)
+    monkeypatch.setattr(change_listener, "POLL_INTERVAL_S", 3600.0)
 
 
 @pytest.fixture

@@ -93,11 +93,7 @@ async def commit_creation(
     for _ in range(MAX_ATTEMPTS):
         use = None if admitted is None else await admitted()
         if use is not None:
-            write = msgspec.structs.replace(
-                creation.write,
-                preconditions=(*creation.write.preconditions, *use.preconditions),
-                records=(*creation.write.records, *use.records),
-            )
+            write = use.joined_to(creation.write)
         outcome = await records.store.commit(write)
         if isinstance(outcome, storage_records.Committed):
             return "" if use is None else use.invitation_id

@@ -3,8 +3,6 @@
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from podstead.authn.credentials import SigningKey, make_token
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import StorageError
@@ -103,11 +101,7 @@ class PodProvisioner:
         for _ in range(MAX_ATTEMPTS):
             use = None if admitted is None else await admitted()
             if use is not None:
-                write = msgspec.structs.replace(
-                    pod.write,
-                    preconditions=(*pod.write.preconditions, *use.preconditions),
-                    records=(*pod.write.records, *use.records),
-                )
+                write = use.joined_to(pod.write)
             outcome = await self.store.commit(write)
             if isinstance(outcome, records.Committed):
                 return pod

@@ -15,7 +15,7 @@ from podstead.core.date_times import DAY_MS
 from podstead.core.errors import AccessDenied, NotFound
 from podstead.storage.codes import StorageCodes
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned, secret_key
-from podstead.storage.records import Precondition, Record
+from podstead.storage.records import Precondition, Record, Write
 
 MAX_USES: Final = 10_000
 MAX_DAYS: Final = 3650
@@ -71,6 +71,14 @@ class InvitationUse:
     note: str
     records: Sequence[Record]
     preconditions: Sequence[Precondition]
+
+    def joined_to(self, write: Write) -> Write:
+        """The write with the use of the invitation."""
+        return msgspec.structs.replace(
+            write,
+            preconditions=(*write.preconditions, *self.preconditions),
+            records=(*write.records, *self.records),
+        )
 
 
 Admission = Callable[[], Awaitable[InvitationUse]]

@@ -5,21 +5,17 @@ because the connection is lost or a pooler in transaction mode is in between, li
 second.
 """
 
-import asyncio
-import contextlib
 import logging
 from typing import Final
 
 import psycopg
 
 from podstead.core.background import Background
+from podstead.storage.change_listener import ChangeListener
 from podstead.storage.postgresql.apply import CHANNEL
 from podstead.storage.postgresql.connecting import connect_for
 
 logger = logging.getLogger("podstead.storage")
-
-POLL_INTERVAL_S: Final = 1.0
-"""How often a listener polls, which is also the maximum delay after a lost notification."""
 
 _RECONNECT_S: Final = 2.0
 
@@ -39,9 +35,9 @@ class ChangeListening:
         for listener in self._listeners:
             listener.wake()
 
-    def listen(self) -> "ChangeListener":
+    def listen(self) -> ChangeListener:
         """Start listening."""
-        listener = ChangeListener(self)
+        listener = ChangeListener(self.remove)
         self._listeners.add(listener)
         self._relaying.start()
         return listener
@@ -67,24 +63,3 @@ class ChangeListening:
             self.wake()  # for what was committed before
             async for _ in connection.notifies():
                 self.wake()
-
-
-class ChangeListener:
-    """Implements ChangeSignal. A wake-up is kept until the next wait."""
-
-    def __init__(self, listening: ChangeListening) -> None:
-        self._listening = listening
-        self._woken = asyncio.Event()
-
-    def wake(self) -> None:
-        """Make :meth:`wait` return."""
-        self._woken.set()
-
-    async def wait(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(POLL_INTERVAL_S):
-                await self._woken.wait()
-        self._woken.clear()
-
-    def close(self) -> None:
-        self._listening.remove(self)

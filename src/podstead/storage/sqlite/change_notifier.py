@@ -19,10 +19,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-logger = logging.getLogger("podstead.storage")
+from podstead.storage.change_listener import ChangeListener
 
-POLL_INTERVAL_S = 1.0
-"""How often a listener polls, which is also the maximum delay after a lost notification."""
+logger = logging.getLogger("podstead.storage")
 
 _MTIME_RESOLUTION_NS = 100_000_000
 """A folder that was modified this shortly before it was listed can change again without a new
@@ -65,7 +64,7 @@ class ChangeNotifier:
         """Start listening."""
         if self._own_pipe is None:
             self._own_pipe = _Pipe.create(self._folder, self.wake)
-        listener = ChangeListener(self)
+        listener = ChangeListener(self.remove)
         self._listeners.add(listener)
         return listener
 
@@ -117,27 +116,6 @@ class ChangeNotifier:
 
     def _forget(self, name: str) -> None:
         os.close(self._other_pipes.pop(name))
-
-
-class ChangeListener:
-    """Implements ChangeSignal. A wake-up is kept until the next wait."""
-
-    def __init__(self, notifier: ChangeNotifier) -> None:
-        self._notifier = notifier
-        self._woken = asyncio.Event()
-
-    def wake(self) -> None:
-        """Make :meth:`wait` return."""
-        self._woken.set()
-
-    async def wait(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(POLL_INTERVAL_S):
-                await self._woken.wait()
-        self._woken.clear()
-
-    def close(self) -> None:
-        self._notifier.remove(self)
 
 
 class _Pipe:
