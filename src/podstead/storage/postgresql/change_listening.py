@@ -42,7 +42,7 @@ class ChangeListening:
         self._relaying.start()
         return listener
 
-    def remove(self, listener: "ChangeListener") -> None:
+    def remove(self, listener: ChangeListener) -> None:
         """Remove a listener. Idempotent."""
         self._listeners.discard(listener)
 
