@@ -6,7 +6,9 @@ const tiles = () => /** @type {HTMLElement[]} */ ([...document.querySelectorAll(
 /** @param {HTMLElement} tile */
 const linkOf = (tile) => /** @type {HTMLAnchorElement} */ (tile.querySelector("a"));
 
-/** @type {import("./look.js").Rows} */
+/** @typedef {typeof import("../../../web/static/look.js")} Look */
+
+/** @type {Parameters<Look["open"]>[1]} */
 const photos = {
   again: (tile) => tile,
   next: async (tile, step) => {
@@ -71,6 +73,8 @@ document.addEventListener("click", (event) => {
   const tile = event.target instanceof Element ? event.target.closest(".photos .tile") : null;
   if (!(tile instanceof HTMLElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  import("./look.js").then(({ open }) => open(tile, photos), () => location.assign(linkOf(tile).href));
+  const address = new URL("look.js", import.meta.url).href; // which is served from the same folder
+  const look = /** @type {Promise<Look>} */ (import(address));
+  look.then(({ open }) => open(tile, photos), () => location.assign(linkOf(tile).href));
 });
 watchEnd();
