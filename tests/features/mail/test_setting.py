@@ -12,7 +12,7 @@ import pytest
 from podstead.config import Settings
 from podstead.core.errors import BadRequest
 from podstead.features.mail.destination import MailSecurity, parse_mail_destination
-from podstead.features.mail.form import MailForm
+from podstead.features.mail.worker import MailForm
 from podstead.web.forms import FormSubmission
 from tests.support import mail
 from tests.support.application import Server, Start

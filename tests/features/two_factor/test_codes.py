@@ -11,7 +11,7 @@ import pytest
 
 from podstead.config import StartRefused, read_settings
 from podstead.features.two_factor import TwoFactorSettings
-from podstead.features.two_factor.authenticator import PyotpPasswords
+from podstead.features.two_factor.account_pages import PyotpPasswords
 from podstead.features.two_factor.codes import matching_step, recovery_hash
 
 SECRET = base64.b32encode(b"12345678901234567890").decode()

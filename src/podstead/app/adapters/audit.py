@@ -22,13 +22,8 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from podstead.core.background import Background
-from podstead.core.caches import BoundedCache
+from podstead.core import background, caches, date_times, errors, identifiers, identity
 from podstead.core.clock import Clock
-from podstead.core.date_times import write_time
-from podstead.core.errors import ServerTrouble
-from podstead.core.identifiers import ResourcePath
-from podstead.core.identity import Identity
 from podstead.core.request_context import requester_address
 from podstead.idp.administration import audit_log
 from podstead.idp.audit import EventKind
@@ -38,7 +33,7 @@ from podstead.storage.record_store import RecordKind, RecordStore, Value, Versio
 logger = logging.getLogger("podstead.audit")
 
 _MAX_NAMES: Final = 10_000
-_names: Final[BoundedCache[str, str]] = BoundedCache(_MAX_NAMES)
+_names: Final[caches.BoundedCache[str, str]] = caches.BoundedCache(_MAX_NAMES)
 
 
 class NamingRecordStore(RecordStore):
@@ -90,10 +85,10 @@ class AclAudit:
 
     def __call__(
         self,
-        agent: Identity | None,
+        agent: identity.Identity | None,
         *,
-        stored: Sequence[ResourcePath],
-        deleted: Sequence[ResourcePath],
+        stored: Sequence[identifiers.ResourcePath],
+        deleted: Sequence[identifiers.ResourcePath],
     ) -> None:
         """Log the changes, a line for each ACL, with whoever made them."""
         known = {
@@ -163,7 +158,7 @@ async def operator_audit(records: RecordStore) -> AsyncIterator[OperatorAudit]:
         ]
         try:
             await records.commit(puts)
-        except ServerTrouble:
+        except errors.ServerTrouble:
             for act in audit.acts:
                 logger.warning("Not kept for the server's log: %s", _line(act))
 
@@ -176,11 +171,11 @@ async def log_acts(records: RecordStore) -> None:
             act = each.value
             logged = log.logging(audit_log.CausedBy.OPERATOR, _logged(act))
             if await records.try_commit([OPERATOR_ACTS.drop(each.key), logged], [each.unchanged]):
-                extra = {**act.facts, "at": write_time(act.at_ms)}
+                extra = {**act.facts, "at": date_times.write_time(act.at_ms)}
                 logger.info("%s", act.what, extra=extra)
 
 
-def logging_acts(records: RecordStore) -> Background:
+def logging_acts(records: RecordStore) -> background.Background:
     """What moves the events of commands regularly."""
     seen: int | None = None
 
@@ -192,7 +187,7 @@ def logging_acts(records: RecordStore) -> Background:
             seen = mark
 
     failed = "What the operator did could not be logged"
-    return Background(log_new, logger, failed, every_s=LOOK_S)
+    return background.Background(log_new, logger, failed, every_s=LOOK_S)
 
 
 def _logged(act: OperatorAct) -> audit_log.LoggedEvent:

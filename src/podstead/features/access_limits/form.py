@@ -25,9 +25,7 @@ from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.record_store import RecordStore, Versioned
 from podstead.web.forms import FormSubmission
-from podstead.web.pages import formats
-from podstead.web.pages.addresses import is_for_apps, shown_name
-from podstead.web.pages.templates import load_templates
+from podstead.web.pages import addresses, formats, templates
 
 PRESETS: Final[Mapping[str, int]] = {"day": 1, "week": 7, "month": 30, "year": 365}
 """The ends that can be chosen without a date, in days."""
@@ -138,19 +136,22 @@ class LimitForm:
         is_new = own_folder is not None and not await self._is_there(own_folder)
         new_folder = own_folder if is_new else None
         text = (
-            load_templates()
+            templates.load_templates()
             .get_template("pods/access_limits/fields.html")
             .render(
                 form=form,
                 pod=pod,
                 tree=tree,
                 choices=[
-                    (for_apps, [each for each in folders if is_for_apps(each) is for_apps])
+                    (
+                        for_apps,
+                        [each for each in folders if addresses.is_for_apps(each) is for_apps],
+                    )
                     for for_apps in (False, True)
                 ],
                 places=places,
                 opened={above for each in places for above in shown if each.startswith(above)},
-                shown_name=shown_name,
+                shown_name=addresses.shown_name,
                 others=[each for each in places if each not in shown and each != own_folder],
                 own_folder=own_folder,
                 paused=current.paused,

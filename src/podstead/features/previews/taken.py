@@ -12,10 +12,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
-from podstead.core import media_types
-from podstead.core.background import Background
+from podstead.core import background, identity, media_types
 from podstead.core.identifiers import ResourcePath, storage_root
-from podstead.core.identity import Identity
 from podstead.features.previews.processes import RenderingProcesses
 from podstead.features.previews.schema import TAKEN
 from podstead.storage.open_body import whole_body
@@ -55,7 +53,7 @@ class PictureDates:
         self._records = records
         self._renderer = renderer
         self._waiting: dict[ResourcePath, None] = {}
-        self._reading = Background(
+        self._reading = background.Background(
             self._step, logger, "Dates of pictures could not be stored", again_s=_TROUBLE_S
         )
 
@@ -67,7 +65,7 @@ class PictureDates:
         """End that."""
         await self._reading.stop()
 
-    def committed(self, agent: Identity | None, write: Write) -> None:
+    def committed(self, agent: identity.Identity | None, write: Write) -> None:
         """As :class:`podstead.resources.committer.WriteObserver` says."""
         del agent
         puts = (put.path for put in write.puts if media_types.essence(put.content_type) in _TYPES)

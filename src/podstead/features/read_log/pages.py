@@ -15,8 +15,7 @@ from podstead.core.identity import Identity
 from podstead.core.numbers import whole_number
 from podstead.features import WorkerFeature
 from podstead.features.read_log import ReadLogSettings
-from podstead.features.read_log.codes import ReadLogCodes
-from podstead.features.read_log.recording import LOGS, ReadLog, ReadRecorder, Reads
+from podstead.features.read_log.recording import LOGS, ReadLog, ReadLogCodes, ReadRecorder, Reads
 from podstead.resources.sharing.service import SharingState
 from podstead.wac.modes import Mode
 from podstead.web.browsers import json_response

@@ -12,13 +12,21 @@ from typing import Final
 
 import msgspec
 
+from podstead.core.codes import ErrorCode
 from podstead.core.errors import Conflict, ServerTrouble
 from podstead.core.identifiers import ResourcePath, ancestors, moved_path, storage_root
 from podstead.core.identity import Identity
-from podstead.features.read_log.codes import ReadLogCodes
 from podstead.resources.planning import ContainerHook
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned
 from podstead.storage.records import PodRecord, Precondition, Record
+
+
+class ReadLogCodes(ErrorCode):
+    """The errors of this feature."""
+
+    NO_FOLDER = "There is no folder here"
+    TOO_MANY = "A pod can have at most {number} read logs; switch others off first"
+
 
 MAX_LOGS_OF_POD: Final = 20
 MAX_ROWS: Final = 10_000

@@ -12,10 +12,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core import identifiers
-from podstead.core.background import Background
-from podstead.core.errors import DiskFull, ServerTrouble, cause_text
-from podstead.core.media_types import essence
+from podstead.core import background, errors, identifiers, media_types
 from podstead.features.search import index as search_index
 from podstead.features.search.analysis import index_text, languages_of, terms
 from podstead.features.search.extractor import Extractor
@@ -56,7 +53,7 @@ class Indexer:
         self._follows = False
         """Whether it has looked before, since when no row can have left the log unread."""
         self._looks = 0
-        self._following = Background(
+        self._following = background.Background(
             self._look, logger, "Unexpected error in the index of the search", every_s=LOOK_S
         )
 
@@ -77,12 +74,12 @@ class Indexer:
             if (mark is None or mark != self._mark) and await self._index.hold():
                 await self.catch_up()
                 self._mark = mark
-        except DiskFull:
+        except errors.DiskFull:
             await asyncio.sleep(TROUBLE_S)
-        except ServerTrouble as error:
+        except errors.ServerTrouble as error:
             logger.warning(
                 "The index of the search could not be changed; trying again: %s",
-                cause_text(error),
+                errors.cause_text(error),
             )
             await asyncio.sleep(TROUBLE_S)
 
@@ -215,7 +212,7 @@ class Indexer:
             version=metadata.version,
             media_type=search_index.FOLDER
             if identifiers.is_container(path)
-            else essence(metadata.content_type),
+            else media_types.essence(metadata.content_type),
             names=index_text(terms(shown_name(path))),
             terms="" if content is None else content.terms,
             text="" if content is None else content.text,

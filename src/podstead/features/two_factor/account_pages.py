@@ -5,16 +5,19 @@ Each change requires a recent sign-in, which itself took the second factor where
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+import pyotp
+import segno
+
 from podstead.features import WorkerFeature
 from podstead.features.two_factor import TwoFactorSettings
-from podstead.features.two_factor.authenticator import PyotpPasswords
-from podstead.features.two_factor.codes import TwoFactorEvents
+from podstead.features.two_factor.codes import STEP_S, TwoFactorEvents
 from podstead.features.two_factor.second_step import CodeStep
 from podstead.features.two_factor.service import TwoFactors, WrongCode
 from podstead.features.two_factor.sign_in_pages import RECOVERY_PATH, RecoveryPage, SecondStepPages
@@ -33,6 +36,34 @@ from podstead.web.sign_in.browser_sign_in import PasswordRecovery
 
 if TYPE_CHECKING:
     from podstead.app.provider import Provider
+
+
+class PyotpPasswords:
+    """Implements :class:`podstead.features.two_factor.codes.OneTimePasswords`."""
+
+    def code(self, secret: str, step: int) -> str:
+        """The code of a time step."""
+        return pyotp.TOTP(secret, interval=STEP_S).at(step * STEP_S)
+
+    def address(self, secret: str, *, name: str, issuer: str) -> str:
+        """The address that an app reads."""
+        return pyotp.TOTP(secret, interval=STEP_S).provisioning_uri(name=name, issuer_name=issuer)
+
+    def picture(self, address: str) -> str:
+        """An SVG image, black on white in any colour scheme: apps read no other."""
+        written = io.BytesIO()
+        segno.make(address, error="m", micro=False).save(
+            written,
+            kind="svg",
+            xmldecl=False,
+            svgns=True,
+            dark="#000",
+            light="#fff",
+            border=4,
+            omitsize=True,
+        )
+        return written.getvalue().decode("ascii")
+
 
 TWO_FACTOR: Final = f"{ACCOUNT}/two-factor"
 REMOVE_PATH: Final = f"{TWO_FACTOR}/remove"

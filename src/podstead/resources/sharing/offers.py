@@ -24,13 +24,8 @@ from typing import Final, Protocol
 import msgspec
 
 from podstead.authn.web_ids import ProfileSources, UnusableDocument, WebIdDocuments
-from podstead.core import vocab
-from podstead.core.background import cancel_and_wait
-from podstead.core.date_times import DAY_MS
-from podstead.core.errors import NotFound, ServerTrouble
+from podstead.core import background, date_times, errors, identity, media_types, vocab
 from podstead.core.identifiers import ResourcePath, canonical_url
-from podstead.core.identity import Identity
-from podstead.core.media_types import JSON_LD
 from podstead.rdf.graph import Graph, Iri, Literal, Object, Subject
 from podstead.storage.record_store import RecordKind, RecordStore, Versioned, secret_key
 from podstead.wac.acl import agent_name, iris_of, modes_of
@@ -247,7 +242,10 @@ class StoredAnswers:
         await self._records.commit(
             [
                 STORED_ANSWERS.put(
-                    key, stored, owner=storage, expires_ms=now_ms + LIFETIME_DAYS * DAY_MS
+                    key,
+                    stored,
+                    owner=storage,
+                    expires_ms=now_ms + LIFETIME_DAYS * date_times.DAY_MS,
                 ),
                 *(STORED_ANSWERS.drop(each.key) for each in by_age[:excess]),
             ]
@@ -259,7 +257,7 @@ class StoredAnswers:
             self._sending_tasks.add(task)
             task.add_done_callback(self._sending_tasks.discard)
 
-    async def of(self, person: Identity) -> Sequence[Versioned[StoredAnswer]]:
+    async def of(self, person: identity.Identity) -> Sequence[Versioned[StoredAnswer]]:
         """The answers to a person, the newest first."""
         found: list[Versioned[StoredAnswer]] = []
         for name in {agent_name(each) for each in person.names()}:
@@ -270,10 +268,10 @@ class StoredAnswers:
             found += [each for each in listed if each.key.startswith(prefix)]
         return sorted(found, key=lambda each: each.value.at_ms, reverse=True)
 
-    async def forget(self, person: Identity, key: str) -> None:
+    async def forget(self, person: identity.Identity, key: str) -> None:
         """Remove an answer to the person. Raises NotFound."""
         if not key.startswith(tuple(_prefix(agent_name(each)) for each in person.names())):
-            raise NotFound
+            raise errors.NotFound
         await self._records.commit([STORED_ANSWERS.drop(key)])
 
     async def sent(self) -> None:
@@ -282,7 +280,7 @@ class StoredAnswers:
 
     async def close(self) -> None:
         """Stop sending; unsent answers stay stored."""
-        await cancel_and_wait(self._sending_tasks)
+        await background.cancel_and_wait(self._sending_tasks)
 
     async def _may_send(self, storage: ResourcePath) -> bool:
         key = f"access-answer:{storage}"
@@ -298,10 +296,12 @@ class StoredAnswers:
             inboxes = await self._inboxes.fetched(stored.value.person)
             if not inboxes:
                 return
-            status = await self._sending.post(inboxes[0], content, {"Content-Type": JSON_LD})
+            status = await self._sending.post(
+                inboxes[0], content, {"Content-Type": media_types.JSON_LD}
+            )
             if 200 <= status < 300:
                 await self._records.try_commit([STORED_ANSWERS.drop(key)], [stored.unchanged])
-        except (UnusableDocument, ServerTrouble) as error:
+        except (UnusableDocument, errors.ServerTrouble) as error:
             logger.debug("An answer to a request for access was not sent: %s", error)
 
 

@@ -23,13 +23,11 @@ from podstead.storage.uploads import UploadRecord
 from podstead.web.account.home import StorageNotes
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormPart, is_multipart, read_parts
-from podstead.web.pages import addresses
+from podstead.web.pages import addresses, rendering, texts
 from podstead.web.pages.addresses import breadcrumb, files_url, shown_name
 from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
-from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
-from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import REST, is_of_service, route
 
@@ -56,8 +54,8 @@ _NAME: Final = re.compile(
 
 add_flash_messages(
     Tone.DONE,
-    uploaded=N_("Uploaded files: %(subject)s."),
-    nothing_uploaded=N_("You have not chosen a file."),
+    uploaded=texts.N_("Uploaded files: %(subject)s."),
+    nothing_uploaded=texts.N_("You have not chosen a file."),
 )
 
 
@@ -315,7 +313,7 @@ def _failed(sent_name: str, name: str, error: errors.RequestRefused) -> Uploaded
         sent_name,
         name,
         Ending.FAILED,
-        refusal_text(error),
+        rendering.refusal_text(error),
         no_room=isinstance(error, errors.QuotaExceeded),
     )
 

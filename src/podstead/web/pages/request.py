@@ -14,15 +14,12 @@ from podstead.core.identity import Identity
 from podstead.core.operation import NO_BODY, Operation, RequestBody
 from podstead.idp.audit import RequestSource
 from podstead.resources.outcome import ResourceRequest
-from podstead.web import forms
-from podstead.web.browsers import check_form_token
+from podstead.web import browsers, forms, limits, response
 from podstead.web.codes import WebCodes
-from podstead.web.limits import address_key
 from podstead.web.pages.addresses import PROVIDER, again_url, local_address, target_of
 from podstead.web.pages.cookies import FlashMessage
 from podstead.web.pages.texts import Texts, current_texts
 from podstead.web.request import Request
-from podstead.web.response import HeaderField
 
 if TYPE_CHECKING:
     from podstead.idp.sessions import OpenSession
@@ -92,7 +89,7 @@ class People(Protocol):
         """The person, ``None`` without a valid session of this kind. Raises StorageError,
         Overloaded."""
 
-    async def sign_out(self, request: Request) -> Sequence[HeaderField]:
+    async def sign_out(self, request: Request) -> Sequence[response.HeaderField]:
         """End the session, if there is one; the headers remove its cookies. Raises StorageError,
         Overloaded."""
 
@@ -113,7 +110,7 @@ class PeopleByAnySession:
                 return found
         return None
 
-    async def sign_out(self, request: Request) -> Sequence[HeaderField]:
+    async def sign_out(self, request: Request) -> Sequence[response.HeaderField]:
         """End every session of the browser. Raises StorageError, Overloaded."""
         return [header for kind in self.kinds for header in await kind.sign_out(request)]
 
@@ -123,7 +120,7 @@ def request_source(request: Request) -> RequestSource:
     address = request.client_address
     return RequestSource(
         address,
-        address_key(address),
+        limits.address_key(address),
         (request.fields.get(b"user-agent") or "")[:_MAX_USER_AGENT_CHARACTERS],
         language=current_texts().language,
     )
@@ -208,7 +205,7 @@ class PageRequest:
         """
         person = self.person
         if person is None or person.signed_in_by is SignedInBy.ELSEWHERE:
-            return address_key(self.request.client_address)
+            return limits.address_key(self.request.client_address)
         return person.web_id
 
     @property
@@ -286,7 +283,7 @@ class PageRequest:
         one, ``token``. The public has none. Raises WrongFormToken."""
         if self.person is not None:
             sent = self.request.fields.get(b"x-csrf-token") or token
-            check_form_token(sent, expected=self.person.csrf_token)
+            browsers.check_form_token(sent, expected=self.person.csrf_token)
         self._checked = True
 
     def operation(
