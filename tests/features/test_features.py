@@ -13,7 +13,7 @@ import pytest
 
 import podstead
 from podstead.core.errors import StartRefused
-from podstead.features import SHIPPED, features, only
+from podstead.features import SHIPPED, features, only_offer
 from tests.support.client import create_pod
 from tests.support.server import ServerProcess, run_command, running_server
 
@@ -188,7 +188,7 @@ def test_a_feature_can_be_left_out_by_the_environment() -> None:
 
 
 def test_what_only_one_feature_can_offer_is_refused_from_two() -> None:
-    assert only([None, None]) is None
-    assert only([None, EXAMPLE]) is EXAMPLE
+    assert only_offer([None, None]) is None
+    assert only_offer([None, EXAMPLE]) is EXAMPLE
     with pytest.raises(StartRefused, match="pathlib, pathlib"):
-        only([EXAMPLE, None, SOURCES])
+        only_offer([EXAMPLE, None, SOURCES])

@@ -11,7 +11,7 @@ from podstead import __version__
 from podstead.app.adapters.own_resources import AccountEmails
 from podstead.app.adapters.registration import is_markdown
 from podstead.app.relying_party import external_sign_ins
-from podstead.features import only
+from podstead.features import only_offer
 from podstead.resources.activity import ChangeAuthors, MemberAudiences, PodActivity
 from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks
@@ -154,13 +154,13 @@ class PodPages:
     def previews(self) -> ContentPreviews:
         """What the pages show of stored content."""
         found = (each.previews for each in self._services.features)
-        return only(found) or ContentPreviews()
+        return only_offer(found) or ContentPreviews()
 
     @cached_property
     def starred(self) -> StarredResources:
         """What people have starred."""
         found = (each.starred for each in self._services.features)
-        return only(found) or StarredResources()
+        return only_offer(found) or StarredResources()
 
     @cached_property
     def _usage(self) -> PodUsage:
@@ -197,7 +197,7 @@ class PodPages:
         page_cache = PageCache(services.store.data_version)
         lists = MemberLists(resources)
         found = (each.search_results for each in services.features)
-        results = only(found)
+        results = only_offer(found)
         organizer = Organizer(
             resources,
             IncomingLinks(services.resource_context),

@@ -14,7 +14,7 @@ from podstead.app.adapters.own_resources import AccountProfiles, ClientDocumentR
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.registration import terms_hash
 from podstead.app.provider_pages import ProviderPages
-from podstead.features import ended_with_sessions, features, only
+from podstead.features import ended_with_sessions, features, only_offer
 from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.audit import AuditEvent
 from podstead.idp.authorizations import Authorizations
@@ -98,7 +98,7 @@ class Provider:
     @cached_property
     def second_step(self) -> SecondStep | None:
         """What accounts need after their passwords, if a feature asks for more."""
-        return only(each.second_step for each in self.services.features)
+        return only_offer(each.second_step for each in self.services.features)
 
     @cached_property
     def own_profiles(self) -> AccountProfiles:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from podstead.app.adapters.keys import token_policy
 from podstead.app.live_settings import SettingChanges
 from podstead.app.monitoring.console import ServerHealth, shown_settings
-from podstead.features import only
+from podstead.features import only_offer
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.administration.pods import Directory, PodActions
 from podstead.idp.administration.service import InvitationActions, OneTimeLinks
@@ -141,7 +141,7 @@ class ProviderPages:
 
     @cached_property
     def _registration_part(self) -> RegistrationPart | None:
-        return only(each.registration_part for each in self._services.features)
+        return only_offer(each.registration_part for each in self._services.features)
 
     @cached_property
     def _recoveries(self) -> Sequence[browser_sign_in.PasswordRecovery]:

@@ -39,7 +39,7 @@ from podstead.authn.relying_party.sign_ins import OwnClient
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.identity import IdentityRefinement
-from podstead.features import WorkerFeature, container_hooks, features, only, write_hooks
+from podstead.features import WorkerFeature, container_hooks, features, only_offer, write_hooks
 from podstead.pods.provision import PodProvisioner
 from podstead.rdf.graph import Graph
 from podstead.resources.context import ResourceContext
@@ -288,7 +288,7 @@ class Services:
     @cached_property
     def client_certificates(self) -> ClientCertificates | None:
         """Finds client certificates in requests; ``None`` if they are ignored."""
-        return only(each.client_certificates for each in self.features)
+        return only_offer(each.client_certificates for each in self.features)
 
     @cached_property
     def authenticator(self) -> Authenticator:
@@ -396,7 +396,7 @@ class Services:
     @cached_property
     def bundler(self) -> RepositoryBundler | None:
         """What archives of pods contain besides the resources."""
-        return only(each.bundler for each in self.features)
+        return only_offer(each.bundler for each in self.features)
 
     @property
     def apps_sections(self) -> Sequence[AppsSection]:
@@ -406,12 +406,12 @@ class Services:
     @cached_property
     def consent(self) -> ConsentExtension | None:
         """What people decide on the consent page besides the scopes."""
-        return only(each.consent for each in self.features)
+        return only_offer(each.consent for each in self.features)
 
     @cached_property
     def notifier(self) -> Notifier:
         """Takes what people are told."""
-        return only(each.notifier for each in self.features) or Notifier()
+        return only_offer(each.notifier for each in self.features) or Notifier()
 
     # New pods
 

@@ -500,7 +500,7 @@ def features() -> Sequence[Feature]:
     return tuple(found)
 
 
-def only(offers: Iterable[Offered | None]) -> Offered | None:
+def only_offer(offers: Iterable[Offered | None]) -> Offered | None:
     """What at most one feature can offer. Raises StartRefused if several do."""
     found = [each for each in offers if each is not None]
     if len(found) > 1:

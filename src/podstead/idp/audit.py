@@ -106,17 +106,17 @@ class RequestSource:
     """How the change came about, if not by a request to the provider."""
 
 
-class Cause(StrEnum):
+class EventSource(StrEnum):
     """How a change came about, if not by a request to the provider, as records say it."""
 
     OPERATOR = "the operator of this server"
     PROFILE = "a change of the profile"
 
 
-OPERATOR: Final = RequestSource("", "", by=Cause.OPERATOR.value)
+OPERATOR: Final = RequestSource("", "", by=EventSource.OPERATOR.value)
 
 
 def profile_change() -> RequestSource:
     """The source of a change that results from a change of the profile, whichever request made
     that."""
-    return RequestSource(requester_address() or "", requester(), by=Cause.PROFILE.value)
+    return RequestSource(requester_address() or "", requester(), by=EventSource.PROFILE.value)

@@ -6,8 +6,8 @@ import pkgutil
 import pytest
 
 import podstead.features
-from podstead.idp.audit import Cause, EventKind
-from podstead.web.account.event_texts import cause_text, event_text
+from podstead.idp.audit import EventKind, EventSource
+from podstead.web.account.event_texts import event_text, source_text
 from podstead.web.pages.texts import texts_in, use_texts
 
 for module in pkgutil.walk_packages(podstead.features.__path__, "podstead.features."):
@@ -24,12 +24,12 @@ def test_every_event_has_a_text_in_each_language(event: EventKind) -> None:
     assert event_text(event.value) != english
 
 
-@pytest.mark.parametrize("cause", Cause)
-def test_every_cause_has_a_text(cause: Cause) -> None:
+@pytest.mark.parametrize("cause", EventSource)
+def test_every_cause_has_a_text(cause: EventSource) -> None:
     use_texts(texts_in("nl"))
-    assert cause_text(cause.value) != cause.value
+    assert source_text(cause.value) != cause.value
 
 
 def test_what_nobody_knows_any_more_is_shown_as_it_was_stored() -> None:
     assert event_text("of a feature that is gone") == "of a feature that is gone"
-    assert cause_text("something") == "something"
+    assert source_text("something") == "something"

@@ -23,7 +23,7 @@ from podstead.app.process.preload import preload
 from podstead.app.process.serve import ExitReason, serve
 from podstead.app.process.worker import Factory
 from podstead.config import Settings
-from podstead.features import features, only
+from podstead.features import features, only_offer
 
 MAX_CORES = 64
 """The largest number of workers that the setting accepts."""
@@ -96,7 +96,7 @@ def run_server(
     configure_logging(settings)
     workers = settings.workers or usable_cores()
     settings = dataclasses.replace(settings, workers=workers)
-    source = only(each if each.has_certificate(settings) else None for each in features())
+    source = only_offer(each if each.has_certificate(settings) else None for each in features())
     keys = None if source else prepare_keys(settings)
     for feature in features():
         feature.check_machine(settings)

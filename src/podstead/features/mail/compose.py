@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from podstead.idp.audit import AuditEvent
-from podstead.web.account.event_texts import cause_text, event_text
+from podstead.web.account.event_texts import event_text, source_text
 from podstead.web.browsers import browser_name
 from podstead.web.console.accounts import SETTINGS
 from podstead.web.pages.formats import date_text, moment_text
@@ -237,7 +237,7 @@ def _circumstances(facts: Mapping[str, str]) -> Sequence[str]:
     if facts.get("address"):
         lines.append(_("IP address: %(address)s", address=facts["address"]))
     if facts.get("by"):
-        lines.append(_("By: %(by)s", by=cause_text(facts["by"])))
+        lines.append(_("By: %(by)s", by=source_text(facts["by"])))
     return lines
 
 

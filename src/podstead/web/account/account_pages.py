@@ -29,7 +29,7 @@ from podstead.idp.sign_in import SignInFailed
 from podstead.idp.token_issuing import IssuerRestoration, ProfileIssuer
 from podstead.resources.exporting.archive import PodDownloads
 from podstead.web.account import collections as account_collections
-from podstead.web.account.event_texts import cause_text, event_text
+from podstead.web.account.event_texts import event_text, source_text
 from podstead.web.account.first_steps import FirstSteps
 from podstead.web.account.security_page import SecuritySection, SecurityView, view_of
 from podstead.web.browsers import FORGET_STORAGE, browser_name, json_response, see_other
@@ -289,7 +289,7 @@ class AccountPages:
                 (
                     each,
                     event_text(each.what),
-                    cause_text(each.by) if each.by else browser_name(each.user_agent),
+                    source_text(each.by) if each.by else browser_name(each.user_agent),
                 )
                 for each in await self.events(account.account_id)
             ],

@@ -6,7 +6,7 @@ Records contain the English values of the kinds, from which the texts are found.
 from collections.abc import Mapping
 from typing import Final
 
-from podstead.idp.audit import AuditEvent, Cause, EventKind
+from podstead.idp.audit import AuditEvent, EventKind, EventSource
 from podstead.web.pages.texts import N_, _
 
 _TEXTS: Final[dict[str, str]] = {
@@ -57,8 +57,8 @@ _TEXTS: Final[dict[str, str]] = {
     AuditEvent.KEY_REMOVED.value: N_("Signing key removed"),
 }
 _CAUSES: Final[Mapping[str, str]] = {
-    Cause.OPERATOR: N_("the operator of this server"),
-    Cause.PROFILE: N_("a change of the profile"),
+    EventSource.OPERATOR: N_("the operator of this server"),
+    EventSource.PROFILE: N_("a change of the profile"),
 }
 
 
@@ -73,6 +73,6 @@ def event_text(what: str) -> str:
     return _(_TEXTS[what]) if what in _TEXTS else what
 
 
-def cause_text(by: str) -> str:
+def source_text(by: str) -> str:
     """How a change came about, of its stored value."""
     return _(_CAUSES[by]) if by in _CAUSES else by
