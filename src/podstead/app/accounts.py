@@ -15,9 +15,8 @@ from podstead.idp.credentials import ClientCredentials
 from podstead.idp.passwords import PasswordHasher
 from podstead.idp.sign_in import Attempts, FailureLimits, KnownBrowsers, PasswordSignIn
 from podstead.pods.provision import PodProvisioner
+from podstead.storage import protocol, record_store
 from podstead.storage.keyed_semaphores import KeyedSemaphores
-from podstead.storage.protocol import Store
-from podstead.storage.record_store import RecordStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +29,14 @@ class AccountServices:
     attempts: Attempts
     credentials: ClientCredentials
     audit: Audit
-    records: RecordStore
+    records: record_store.RecordStore
     administration: Administration
 
 
 def build_accounts(
     settings: Settings,
     *,
-    store: Store,
+    store: protocol.Store,
     clock: Clock,
     randomness: Randomness,
     passwords: PasswordHasher | None = None,

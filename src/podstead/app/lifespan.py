@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from podstead.app.adapters.audit import logging_acts
-from podstead.app.adapters.system import SystemRandomness
+from podstead.app.adapters import audit, system
 from podstead.core.background import AGAIN_S, Background
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
@@ -60,7 +59,7 @@ class WorkerLifespan:
             await feature.start()
         _settle_memory()
         # Its own randomness: what requests draw does not depend on what happens in the background.
-        records = RecordStore(services.store, services.clock, SystemRandomness())
+        records = RecordStore(services.store, services.clock, system.SystemRandomness())
         lease = None
         if services.settings.database is not None:  # of the workers of all nodes, one sweeps
             lease = Lease("sweep", records, lasts_ms=SWEEP_LEASE_MS)
@@ -70,7 +69,7 @@ class WorkerLifespan:
             failed = "The index over access rules is incomplete"
             self._begin(Background(self._rules_index.run, logger, failed))
         self._begin(services.live.following(), at_once=False)
-        self._begin(logging_acts(records))
+        self._begin(audit.logging_acts(records))
         if provider is not None:
             self._begin(_storing_events(provider))
 

@@ -8,39 +8,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from podstead import __version__
-from podstead.app.adapters.own_resources import AccountEmails
-from podstead.app.adapters.registration import is_markdown
+from podstead.app.adapters import own_resources, registration
 from podstead.app.relying_party import external_sign_ins
 from podstead.features import only_offer
+from podstead.resources import archives, incoming_links, storage_usage
 from podstead.resources.activity import ChangeAuthors, MemberAudiences, PodActivity
-from podstead.resources.archives import Archives
-from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.sharing import people as sharing_people
 from podstead.resources.sharing.access_requests import AccessRequests, PendingRequests
 from podstead.resources.sharing.documents import AgentDocuments
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
-from podstead.resources.storage_usage import PodUsage
 from podstead.web.account.actor_names import ActorNames
 from podstead.web.account.home import ActivityPage, HomePage, StorageNotes, StoragePage
 from podstead.web.account.profile import ProfilePage, Profiles
 from podstead.web.account.security_page import SecurityPage
-from podstead.web.files.actions import ActionsPage
-from podstead.web.files.content import PageEvents, RawContent
+from podstead.web.files import actions, content, editing, members, search, transfer, uploads
 from podstead.web.files.documents import ContentPreviews, DocumentContents, DocumentPage
-from podstead.web.files.editing import Creation, Saving
 from podstead.web.files.folders import ContainerPage, FilesPage, PageCache
-from podstead.web.files.members import MemberLists
 from podstead.web.files.organize import ArchiveDownload, DeletePage, Organizer, RenamePage
-from podstead.web.files.search import Search
 from podstead.web.files.starred import StarredResources
-from podstead.web.files.transfer import TransferPage
-from podstead.web.files.uploads import UploadPage
-from podstead.web.pages import addresses
+from podstead.web.pages import addresses, cookies, request
 from podstead.web.pages.addresses import REQUESTS, shown_name
-from podstead.web.pages.cookies import Cookies
 from podstead.web.pages.notifier import ALLOWED, REFUSED, Notifier, PersonNotice
-from podstead.web.pages.request import People, PeopleByAnySession
 from podstead.web.pages.site import Site
 from podstead.web.routes import Endpoint, Route, plain_routes
 from podstead.web.sharing.groups import GroupsPage
@@ -82,16 +71,16 @@ class PodPages:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._cookies = Cookies(secure=services.base_url.startswith("https:"))
+        self._cookies = cookies.Cookies(secure=services.base_url.startswith("https:"))
 
     @cached_property
     def site(self) -> Site:
         services, provider = self._services, self._services.provider_here
-        accounts: list[People] = [] if provider is None else [provider.people]
+        accounts: list[request.People] = [] if provider is None else [provider.people]
         return Site(
             services.base_url,
             pods_url=services.base_url,
-            people=PeopleByAnySession(
+            people=request.PeopleByAnySession(
                 [*accounts, self._people_by_token, self._people_from_elsewhere]
             ),
             registration=services.registration,
@@ -123,7 +112,7 @@ class PodPages:
                 pages.TermsPage(
                     site,
                     services.settings.terms_text,
-                    is_markdown(services.settings),
+                    registration.is_markdown(services.settings),
                     self.previews.markdown,
                 ),
                 *(page for each in services.features for page in each.pages),
@@ -163,9 +152,9 @@ class PodPages:
         return only_offer(found) or StarredResources()
 
     @cached_property
-    def _usage(self) -> PodUsage:
+    def _usage(self) -> storage_usage.PodUsage:
         services = self._services
-        return PodUsage(
+        return storage_usage.PodUsage(
             store=services.store,
             gate=services.gate,
             clock=services.clock,
@@ -195,12 +184,12 @@ class PodPages:
         offers = [each.document_offers for each in services.features if each.document_offers]
         documents = DocumentPage(site, resources, contents, previews, reach, authors, offers)
         page_cache = PageCache(services.store.data_version)
-        lists = MemberLists(resources)
+        lists = members.MemberLists(resources)
         found = (each.search_results for each in services.features)
         results = only_offer(found)
         organizer = Organizer(
             resources,
-            IncomingLinks(services.resource_context),
+            incoming_links.IncomingLinks(services.resource_context),
         )
         return (
             FilesPage(
@@ -209,17 +198,17 @@ class PodPages:
                 ),
                 documents,
             ),
-            Saving(site, resources, documents, contents),
-            Creation(site, resources),
-            Search(site, resources, results),
-            PageEvents(services.live_updates.streams),
-            RawContent(resources, services.responder),
-            UploadPage(site, resources, services.uploads, notes),
-            TransferPage(site, organizer),
+            editing.Saving(site, resources, documents, contents),
+            editing.Creation(site, resources),
+            search.Search(site, resources, results),
+            content.PageEvents(services.live_updates.streams),
+            content.RawContent(resources, services.responder),
+            uploads.UploadPage(site, resources, services.uploads, notes),
+            transfer.TransferPage(site, organizer),
             RenamePage(site, organizer),
-            ActionsPage(site, resources, self.starred),
+            actions.ActionsPage(site, resources, self.starred),
             DeletePage(site, organizer, self._kept_days),
-            ArchiveDownload(Archives(services.resource_context)),
+            ArchiveDownload(archives.Archives(services.resource_context)),
         )
 
     def _sign_in_pages(self) -> tuple[object, ...]:
@@ -300,7 +289,9 @@ class PodPages:
         services, provider, site = self._services, self._services.provider, self.site
         documents = self._agent_documents
         emails = (
-            AccountEmails(provider.accounts.accounts) if provider else sharing_people.NoAccounts()
+            own_resources.AccountEmails(provider.accounts.accounts)
+            if provider
+            else sharing_people.NoAccounts()
         )
         people = sharing_people.PeopleDirectory(documents, services.records, emails=emails)
         requests = self._access_requests
@@ -342,7 +333,7 @@ class PodPages:
         return (
             HomePage(
                 site,
-                MemberLists(services.resources),
+                members.MemberLists(services.resources),
                 self.starred,
                 activity,
                 self._usage,

@@ -8,11 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from podstead.app.accounts import AccountServices, build_accounts
-from podstead.app.adapters.audit import StoredAudit
-from podstead.app.adapters.engine import key_storage
-from podstead.app.adapters.own_resources import AccountProfiles, ClientDocumentReader
-from podstead.app.adapters.provider_keys import KeyFolder
-from podstead.app.adapters.registration import terms_hash
+from podstead.app.adapters import audit, engine, own_resources, provider_keys, registration
 from podstead.app.provider_pages import ProviderPages
 from podstead.features import ended_with_sessions, features, only_offer
 from podstead.idp.administration.audit_log import SlowRequests
@@ -51,7 +47,7 @@ class Provider:
         self.services = services
         self.settings = services.settings
         self.issuer = services.settings.issuer
-        self.audit = StoredAudit(services.records)
+        self.audit = audit.StoredAudit(services.records)
         self.accounts: AccountServices = build_accounts(
             services.settings,
             store=services.store,
@@ -87,7 +83,7 @@ class Provider:
             issuer=self.issuer,
             cookies=self.cookies,
             audit=self.audit,
-            terms_hash=terms_hash(self.settings),
+            terms_hash=registration.terms_hash(self.settings),
         )
 
     @cached_property
@@ -101,8 +97,10 @@ class Provider:
         return only_offer(each.second_step for each in self.services.features)
 
     @cached_property
-    def own_profiles(self) -> AccountProfiles:
-        return AccountProfiles(base_url=self.services.base_url, resources=self.services.resources)
+    def own_profiles(self) -> own_resources.AccountProfiles:
+        return own_resources.AccountProfiles(
+            base_url=self.services.base_url, resources=self.services.resources
+        )
 
     @cached_property
     def pod_tokens(self) -> PodTokens:
@@ -119,8 +117,8 @@ class Provider:
     # Tokens
 
     @cached_property
-    def keys(self) -> KeyFolder:
-        return KeyFolder(key_storage(self.settings), self.services.clock)
+    def keys(self) -> provider_keys.KeyFolder:
+        return provider_keys.KeyFolder(engine.key_storage(self.settings), self.services.clock)
 
     @cached_property
     def profile_issuer(self) -> ProfileIssuer:
@@ -145,7 +143,7 @@ class Provider:
     def clients(self) -> ClientDirectory:
         return ClientDirectory(
             records=self.records,
-            documents=ClientDocumentReader(
+            documents=own_resources.ClientDocumentReader(
                 self.services.base_url,
                 self.services.resources,
                 self.services.foreign,

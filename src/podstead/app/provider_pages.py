@@ -19,19 +19,15 @@ from podstead.idp.sessions import PodExports
 from podstead.resources.activity import PodActivity
 from podstead.resources.exporting.archive import PodDownloads
 from podstead.resources.sharing.shared import SharedLists
-from podstead.web.account import account_pages, collections
+from podstead.web.account import account_pages, collections, security_page
 from podstead.web.account.first_steps import FirstSteps
-from podstead.web.account.security_page import SecurityPage
 from podstead.web.console.accounts import AccountPage, AccountsPage
 from podstead.web.console.server import HealthPage, InvitationsPage, LogPage
 from podstead.web.console.settings import SettingsPage
 from podstead.web.pages.site import Site
 from podstead.web.routes import Route
-from podstead.web.sign_in import authorization, browser_sign_in
-from podstead.web.sign_in.end_session import EndSessionPages
-from podstead.web.sign_in.links import ForgotPage, LinkPage, VerifyPage
+from podstead.web.sign_in import authorization, browser_sign_in, end_session, links, pages
 from podstead.web.sign_in.login import LoginPage
-from podstead.web.sign_in.pages import LanguageChoice, SignInPage
 from podstead.web.sign_in.people import PodSessions
 from podstead.web.sign_in.registration import NewTermsPage, RegistrationPages, RegistrationPart
 
@@ -123,7 +119,7 @@ class ProviderPages:
                 self._registration_part,
             ),
             NewTermsPage(site, accounts, authorizations, self._settings.terms_text),
-            EndSessionPages(
+            end_session.EndSessionPages(
                 site,
                 provider.keys,
                 provider.clients,
@@ -277,7 +273,7 @@ class ProviderPages:
                 },
             ),
             InvitationsPage(site, InvitationActions(records, audit), provider.sends_mail),
-            LinkPage(
+            links.LinkPage(
                 site,
                 accounts,
                 OneTimeLinks(records),
@@ -285,8 +281,8 @@ class ProviderPages:
                 audit,
                 provider.second_step,
             ),
-            ForgotPage(site, records, provider.sends_mail, self._recoveries),
-            VerifyPage(site, self._verification),
+            links.ForgotPage(site, records, provider.sends_mail, self._recoveries),
+            links.VerifyPage(site, self._verification),
         )
 
     def _pages_without_pods(self) -> tuple[object, ...]:
@@ -296,15 +292,15 @@ class ProviderPages:
             return ()
         sessions = PodSessions(self._provider.records, self.site.cookies)
         return (
-            SignInPage(
+            pages.SignInPage(
                 self.site,
                 None,
                 self._services.invalid_credentials,
                 have_accounts=True,
                 has_other_ways=False,
             ),
-            LanguageChoice(self.site),
-            SecurityPage(
+            pages.LanguageChoice(self.site),
+            security_page.SecurityPage(
                 self.site,
                 self.own_account,
                 sessions,

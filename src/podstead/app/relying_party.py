@@ -10,14 +10,10 @@ from urllib.parse import urlsplit
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.authn.relying_party.providers import Providers
 from podstead.authn.relying_party.sign_ins import ExternalSignIns, OwnClient, ProviderResponse
-from podstead.core.errors import OutboundError
-from podstead.core.identifiers import ResourcePath
-from podstead.core.media_types import JSON
-from podstead.core.operation import InMemoryBody
+from podstead.core import errors, identifiers, media_types, operation
 from podstead.core.request_context import requester_address
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
-from podstead.web.asgi import HeaderFields
-from podstead.web.authority import is_loopback_url
+from podstead.web import asgi, authority
 from podstead.web.pages.addresses import CALLBACK, CLIENT_DOCUMENTS
 from podstead.web.request import Request
 from podstead.web.routes import Route
@@ -45,7 +41,7 @@ class InProcessProvider:
         if not self.holds(url):
             return await self._others.fetch(url, purpose)
         answered = await self._ask("GET", url, b"", {})
-        return FetchedDocument(answered.content, JSON, url)
+        return FetchedDocument(answered.content, media_types.JSON, url)
 
     async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> ProviderResponse:
         """The response to a POST. Raises OutboundError and what the endpoint raises."""
@@ -54,19 +50,19 @@ class InProcessProvider:
     async def _ask(
         self, method: str, url: str, content: bytes, headers: Mapping[str, str]
     ) -> ProviderResponse:
-        path = ResourcePath(url.removeprefix(self._issuer))
+        path = identifiers.ResourcePath(url.removeprefix(self._issuer))
         route = self._routes.get(path)
         endpoint = None if route is None else route.endpoints.get(method)
         if endpoint is None:
-            raise OutboundError("The provider has no such address")
+            raise errors.OutboundError("The provider has no such address")
         request = Request(
             method=method,
             path=path,
-            fields=HeaderFields(
+            fields=asgi.HeaderFields(
                 (name.lower().encode("ascii"), value.encode("ascii"))
                 for name, value in headers.items()
             ),
-            body=InMemoryBody(content),
+            body=operation.InMemoryBody(content),
             client_address=requester_address() or "",
             host=self._host,
             raw_path=path.encode("ascii"),
@@ -102,7 +98,7 @@ def own_client(base_url: str) -> OwnClient:
         callback=base_url + CALLBACK,
         documents=base_url + CLIENT_DOCUMENTS,
         # Nobody else can read a document of this machine.
-        has_reachable_documents=not is_loopback_url(base_url),
+        has_reachable_documents=not authority.is_loopback_url(base_url),
     )
 
 

@@ -10,23 +10,16 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from podstead.app.adapters.audit import AclAudit
+from podstead.app.adapters import audit, engine, own_resources, rdf_processes, system
 from podstead.app.adapters.bundled_contexts import build_documents, bundled_contexts
-from podstead.app.adapters.engine import new_store
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import signing_keys, token_policy
-from podstead.app.adapters.own_resources import PodOwners
-from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.app.adapters.registration import about_operator, terms_hash
-from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.lifespan import WorkerLifespan
 from podstead.app.live_settings import LiveSettings
 from podstead.app.live_updates import LiveUpdates
-from podstead.app.monitoring import observability
-from podstead.app.monitoring.checks import WorkerChecks
-from podstead.app.monitoring.diagnosis import FeatureHealth
+from podstead.app.monitoring import checks, diagnosis, observability, stored_facts
 from podstead.app.monitoring.readings import WorkerReadings
-from podstead.app.monitoring.stored_facts import worker_answers
 from podstead.app.pages import PodPages
 from podstead.app.relying_party import own_client
 from podstead.authn import resource_tokens as authn_resource_tokens
@@ -49,28 +42,21 @@ from podstead.resources.service import ResourceService
 from podstead.resources.sharing.offers import StoredAnswers
 from podstead.resources.sharing.rules_index import RulesIndex
 from podstead.resources.uploads import UploadService
+from podstead.storage import disk_space, invitations, protocol, record_store
 from podstead.storage.capacity import StorageCapacity
-from podstead.storage.disk_space import DiskSpace
-from podstead.storage.invitations import Invitations
-from podstead.storage.protocol import Store
-from podstead.storage.record_store import RecordStore
 from podstead.wac.effective import EffectiveAcls, GroupMemberships
 from podstead.wac.gate import Gate
-from podstead.web import description_endpoints
+from podstead.web import body, description_endpoints, probe_endpoint, request_ids, response
 from podstead.web.application import Application
 from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
 from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
-from podstead.web.body import BodyPace
 from podstead.web.limits import InvalidCredentialLimit, InvitationGuessLimit, PodCreationLimit
 from podstead.web.pages.notifier import Notifier
 from podstead.web.pages.templates import AssetsEndpoint
-from podstead.web.probe_endpoint import ProbeEndpoint
 from podstead.web.registration import PodsEndpoint, PodsWithoutAccounts, Registration
 from podstead.web.request_counts import RequestCounts
-from podstead.web.request_ids import RequestIds
 from podstead.web.resource_endpoint import FormerPods, ResourceEndpoint
 from podstead.web.resource_responses import Responder
-from podstead.web.response import HeaderField
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Endpoint, Route, Routes, plain_routes
 
@@ -110,24 +96,26 @@ class Services:
     ) -> None:
         self.settings = settings
         self.base_url = settings.base_url
-        self.clock: Clock = clock or SystemClock()
-        self.randomness: Randomness = randomness or SystemRandomness()
+        self.clock: Clock = clock or system.SystemClock()
+        self.randomness: Randomness = randomness or system.SystemRandomness()
         self.passwords = passwords
         """Hashes passwords in place of the usual hasher, if it is given."""
 
     # Storage
 
     @cached_property
-    def space(self) -> DiskSpace:
-        return DiskSpace(self.settings.root, min_free_bytes=self.settings.min_free_bytes)
+    def space(self) -> disk_space.DiskSpace:
+        return disk_space.DiskSpace(self.settings.root, min_free_bytes=self.settings.min_free_bytes)
 
     @cached_property
-    def store(self) -> Store:
-        return observability.traced("commit", new_store(self.settings, space=self.space), "commit")
+    def store(self) -> protocol.Store:
+        return observability.traced(
+            "commit", engine.new_store(self.settings, space=self.space), "commit"
+        )
 
     @cached_property
-    def records(self) -> RecordStore:
-        return RecordStore(self.store, self.clock, self.randomness)
+    def records(self) -> record_store.RecordStore:
+        return record_store.RecordStore(self.store, self.clock, self.randomness)
 
     @cached_property
     def live(self) -> LiveSettings:
@@ -160,7 +148,7 @@ class Services:
             self.settings,
             store=self.store,
             foreign=self.foreign,
-            costly=RdfProcesses(base_url=self.base_url, bundled=bundled_contexts()),
+            costly=rdf_processes.RdfProcesses(base_url=self.base_url, bundled=bundled_contexts()),
         )
 
     async def parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
@@ -322,8 +310,8 @@ class Services:
     # Authorization, and operations on resources
 
     @cached_property
-    def owners(self) -> PodOwners:
-        return PodOwners(self.store)
+    def owners(self) -> own_resources.PodOwners:
+        return own_resources.PodOwners(self.store)
 
     @cached_property
     def gate(self) -> Gate:
@@ -363,7 +351,7 @@ class Services:
             max_body_bytes=settings.max_body_bytes,
             rendering_cache_bytes=settings.rendering_cache_bytes,
             named_owners=self.owners if settings.advertise_owners else None,
-            acl_listener=AclAudit(),
+            acl_listener=audit.AclAudit(),
             observers=[each.observer for each in self.features if each.observer is not None],
             extensions=[each.write_extension for each in self.features if each.write_extension],
         )
@@ -438,7 +426,7 @@ class Services:
                 per_hour=settings.pod_creations_per_hour,
                 exempt_loopback=is_loopback_url(self.base_url),
             ),
-            invitations=Invitations(self.records),
+            invitations=invitations.Invitations(self.records),
             wrong_codes=InvitationGuessLimit(self.store, self.clock),
             refused=self.provider.note_refused_invitation if self.provider else None,
             read_about=lambda: about_operator(now()),
@@ -484,11 +472,11 @@ class Services:
         )
 
     @cached_property
-    def feature_health(self) -> FeatureHealth:
-        return FeatureHealth(self.live.now, self.records)
+    def feature_health(self) -> diagnosis.FeatureHealth:
+        return diagnosis.FeatureHealth(self.live.now, self.records)
 
     @cached_property
-    def _resource_headers(self) -> Sequence[HeaderField]:
+    def _resource_headers(self) -> Sequence[response.HeaderField]:
         return tuple(field for each in self.features for field in each.resource_headers)
 
     @cached_property
@@ -558,7 +546,7 @@ class Services:
             (
                 *self._routes_at_every_origin,
                 *plain_routes(pods, server),
-                ProbeEndpoint(self.records).route(),
+                probe_endpoint.ProbeEndpoint(self.records).route(),
                 *self.live_updates.routes(),
                 *self.pages.routes,
                 *(route for each in self.features for route in each.routes),
@@ -585,15 +573,15 @@ class Services:
             authenticator=self.authenticator,
             challenges=self.challenges,
             authorities=self.authorities,
-            body_pace=BodyPace(self.settings.body_idle_timeout_s),
+            body_pace=body.BodyPace(self.settings.body_idle_timeout_s),
             invalid_credentials=self.invalid_credentials,
             responses=self.readings.responses,
             requests=self.readings.requests,
-            ids=RequestIds(self.authorities, self.randomness),
-            answers=worker_answers(
+            ids=request_ids.RequestIds(self.authorities, self.randomness),
+            answers=stored_facts.worker_answers(
                 self.live.now,
                 readings=self.readings,
-                checks=WorkerChecks(self.store, self.space, self.clock),
+                checks=checks.WorkerChecks(self.store, self.space, self.clock),
                 store=self.store,
                 health=self.feature_health,
             ),

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podstead.cli import output
-from podstead.cli.options import GroupedCommand, root_options, settings_options
+from podstead.cli import options, output, start
 from podstead.cli.running import Note, Output, on_settings, with_progress, with_settings
-from podstead.cli.start import COMMON_SETTINGS
 from podstead.config import Settings
 from podstead.config.value_types import BASE_URL
 from podstead.core.errors import StorageError
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--quick", is_flag=True, help="Look at the sizes of bodies and not at their content.")
 @click.option("--repair", is_flag=True, help="Set right what can be, and set aside the rest.")
 @click.option("--json", "as_json", is_flag=True, help="Print each finding as a line of JSON.")
-@root_options
+@options.root_options
 @with_settings
 def check_data(settings: Settings, *, quick: bool, repair: bool, as_json: bool) -> None:
     """Check the data root, also while the server runs.
@@ -165,8 +163,10 @@ def _compact_lines(result: CompactResult, sizes: Mapping[str, tuple[int, int]]) 
         yield _OUTCOMES[result.database.value]
 
 
-@click.command(cls=GroupedCommand, common=COMMON_SETTINGS, short_help="Find what is wrong.")
-@on_settings(output.json_option, settings_options())
+@click.command(
+    cls=options.GroupedCommand, common=start.COMMON_SETTINGS, short_help="Find what is wrong."
+)
+@on_settings(output.json_option, options.settings_options())
 def doctor(settings: Settings) -> Output:
     """Find what is wrong with a server, and say what to do about it.
 

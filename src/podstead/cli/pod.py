@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from podstead.cli import output
-from podstead.cli.options import options_named, root_options
+from podstead.cli import options, output
 from podstead.cli.running import Note, Output, in_root, on_root, on_settings, with_progress
 from podstead.config import Settings
 from podstead.config.value_types import size_in_bytes
@@ -22,7 +21,7 @@ if TYPE_CHECKING:  # at run time it is loaded when it is needed
 
 _QUOTA = size_in_bytes(1, 1 << 50)
 
-_token_options = options_named("simple-tokens", "token-lifetime-s", "token-secret-file")
+_token_options = options.options_named("simple-tokens", "token-lifetime-s", "token-secret-file")
 
 
 @click.group()
@@ -63,7 +62,7 @@ def _as_json(listed: ListedPod) -> dict[str, object]:
 
 @pod.command("create", short_help="Create a pod without an account.")
 @click.argument("name")
-@on_settings(output.json_option, root_options, _token_options)
+@on_settings(output.json_option, options.root_options, _token_options)
 def create(settings: Settings, name: str) -> Output:
     """Create the pod NAME without an account, and print a token for its owner if simple tokens are
     on. 'podstead account create' creates a pod with an account."""

@@ -7,9 +7,8 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from podstead.core.errors import BadRequest, Conflict
+from podstead.idp import codes, passwords
 from podstead.idp import records as idp_records
-from podstead.idp.codes import IdpCodes
-from podstead.idp.passwords import is_usable_bcrypt
 from podstead.storage import records as storage_records
 from podstead.storage.invitations import MAX_ATTEMPTS, Admission
 from podstead.storage.record_store import Contention, RecordKind, RecordStore, secret_key
@@ -148,7 +147,7 @@ _ENDED: Final[Sequence[RecordKind[Any]]] = (
     idp_records.CREDENTIALS,
 )
 
-NAME_IN_USE: Final = Conflict(IdpCodes.NAME_TAKEN)
+NAME_IN_USE: Final = Conflict(codes.IdpCodes.NAME_TAKEN)
 
 
 _NAMING_THE_SERVER: Final[Sequence[RecordKind[Any]]] = (
@@ -313,7 +312,7 @@ class ImportedAccounts:
 
 
 def _usable(password_hash: str | None, pod: str, left_out: list[str]) -> str | None:
-    if password_hash is not None and is_usable_bcrypt(password_hash):
+    if password_hash is not None and passwords.is_usable_bcrypt(password_hash):
         return password_hash
     problem = "has no password" if password_hash is None else "has a password hash of another kind"
     left_out.append(

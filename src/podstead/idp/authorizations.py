@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import msgspec
 
 from podstead.core.errors import AccessDenied, BadRequest, NotFound
-from podstead.idp import client_metadata
+from podstead.idp import client_metadata, sessions
 from podstead.idp import records as idp_records
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.codes import IdpCodes
@@ -21,7 +21,6 @@ from podstead.idp.grants import Consents, Grants, Stage, new_interaction, stage_
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.oauth import authorization
 from podstead.idp.oauth.messages import Parameters
-from podstead.idp.sessions import read_id_token_hint
 from podstead.idp.sign_in_methods import method_precondition
 from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Precondition, Record
@@ -300,7 +299,7 @@ class Authorizations:
         text = next(iter(parameters.get("id_token_hint", ())), None)
         if text is None:
             return True
-        hint = await read_id_token_hint(text, issuer=self._issuer, keys=self._keys)
+        hint = await sessions.read_id_token_hint(text, issuer=self._issuer, keys=self._keys)
         return hint is not None and hint.account_id == session.account_id
 
     # --- the steps ----------------------------------------------------------------------------

@@ -18,8 +18,7 @@ from podstead.core.errors import OutboundError, Overloaded, RemoteUnavailable, R
 from podstead.core.media_types import JSON, JSON_LD
 from podstead.core.request_context import requester
 from podstead.core.vocab import OIDC
-from podstead.idp import client_metadata
-from podstead.idp.codes import IdpCodes
+from podstead.idp import client_metadata, codes
 from podstead.idp.records import CLIENTS, Client
 from podstead.jose.tokens import InvalidJose, Json, read_object
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
@@ -85,7 +84,7 @@ class ClientUnavailable(RemoteUnavailable):
     known_text = "temporarily_unavailable"
 
     def __init__(self, retry_after_s: int) -> None:
-        super().__init__(IdpCodes.CLIENT_UNAVAILABLE)
+        super().__init__(codes.IdpCodes.CLIENT_UNAVAILABLE)
         self.retry_after_s = retry_after_s
 
 

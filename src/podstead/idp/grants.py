@@ -7,8 +7,7 @@ from enum import Enum
 from typing import Final, TypeVar
 
 from podstead.core.identity import IDENTITY_SCOPE
-from podstead.idp import client_metadata, records
-from podstead.idp.token_issuing import GRANT_S
+from podstead.idp import client_metadata, records, token_issuing
 from podstead.storage.record_store import Changes, RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
 
@@ -242,7 +241,7 @@ class Grants:
             amr=interaction.amr,
             sign_in_method=interaction.sign_in_method,
         )
-        lasts_s = GRANT_S if "offline_access" in scopes else SHORT_GRANT_S
+        lasts_s = token_issuing.GRANT_S if "offline_access" in scopes else SHORT_GRANT_S
         consent = records.Consent(
             client_id=client.client_id,
             client_name=client.client_name,
@@ -404,7 +403,8 @@ def _connected_client(
         since_s=min([each.given_s for each in given] + [each.began_s for each in going_on]),
         last_used_s=max((each.last_used_s for each in going_on), default=None),
         idle_since_s=max(
-            (each.last_used_s for each in going_on), default=last_used_s(given) + GRANT_S
+            (each.last_used_s for each in going_on),
+            default=last_used_s(given) + token_issuing.GRANT_S,
         ),
         redirect_uris=tuple(
             dict.fromkeys(each.redirect_uri for each in given if each.redirect_uri is not None)

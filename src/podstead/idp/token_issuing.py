@@ -8,21 +8,16 @@ from typing import Final, Protocol
 
 from podstead.authn.claims import AUDIENCE, CommonClaims, TokenClaims, same_issuer
 from podstead.authn.web_ids import UNLIMITED, ProfileSources, UnusableDocument, WebIdDocuments
-from podstead.core import base64url
+from podstead.core import base64url, identity, media_types, vocab
 from podstead.core.clock import Clock, Randomness
-from podstead.core.identity import IDENTITY_SCOPE
-from podstead.core.media_types import SPARQL_UPDATE
-from podstead.core.vocab import SOLID_OIDC_ISSUER
-from podstead.idp import client_metadata, records
-from podstead.idp.accounts import issue_time_s
+from podstead.idp import accounts, client_metadata, records
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.keys import ProviderKeys, ProviderKeySet
 from podstead.idp.oauth.authorization import PROMPTS, RESPONSE_MODES
 from podstead.idp.oauth.token import Subject, TokenSet
 from podstead.jose import tokens
 from podstead.rdf.graph import Graph, Iri
-from podstead.storage.protocol import EntryRegistry
-from podstead.storage.record_store import secret_key
+from podstead.storage import protocol, record_store
 
 # Describes the provider: OpenID Connect Discovery and RFC 8414 (A-41).
 
@@ -132,7 +127,7 @@ class TokenIssuer:
         body["refresh_token"] = secret
         expires_s = min(self.now_s + REFRESH_TOKEN_S, subject.grant.began_s + GRANT_S)
         record = records.REFRESH_TOKENS.put(
-            secret_key(secret),
+            record_store.secret_key(secret),
             records.RefreshToken(
                 grant_id=subject.grant.grant_id,
                 client_id=subject.client_id,
@@ -154,7 +149,7 @@ class TokenIssuer:
             "client_id": subject.client_id,
             "azp": subject.client_id,
             "scope": " ".join(subject.scopes),
-            "iat": issue_time_s(subject.account, self.now_s),
+            "iat": accounts.issue_time_s(subject.account, self.now_s),
             "exp": self.now_s + ACCESS_TOKEN_S,
             "jti": f"{token_source(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
         }
@@ -168,7 +163,7 @@ class TokenIssuer:
             "sub": account.account_id,
             "aud": [subject.client_id],
             "azp": subject.client_id,
-            "iat": issue_time_s(subject.account, self.now_s),
+            "iat": accounts.issue_time_s(subject.account, self.now_s),
             "exp": self.now_s + ACCESS_TOKEN_S,
             "jti": f"{token_source(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
             "at_hash": _half_hash(access_token),
@@ -269,7 +264,7 @@ class ProfileIssuer:
         return await self._documents.stored(web_id) or False
 
     def _is_named(self, graph: Graph, web_id: str) -> bool:
-        named = graph.objects(Iri(web_id), Iri(SOLID_OIDC_ISSUER))
+        named = graph.objects(Iri(web_id), Iri(vocab.SOLID_OIDC_ISSUER))
         return any(isinstance(each, Iri) and same_issuer(each.value, self.issuer) for each in named)
 
 
@@ -286,8 +281,10 @@ class IssuerRestoration:
 
         Raises RequestRefused if the owner may not change the profile, ServerTrouble.
         """
-        statement = f"<{account.web_id}> <{SOLID_OIDC_ISSUER}> <{self._issuer}>"
-        await self._profiles.patch(account.web_id, f"INSERT DATA {{ {statement} }}", SPARQL_UPDATE)
+        statement = f"<{account.web_id}> <{vocab.SOLID_OIDC_ISSUER}> <{self._issuer}>"
+        await self._profiles.patch(
+            account.web_id, f"INSERT DATA {{ {statement} }}", media_types.SPARQL_UPDATE
+        )
         self._audit.note(AuditEvent.ISSUER_RESTORED, account_id=account.account_id)
 
 
@@ -308,7 +305,7 @@ class OwnTokens:
     """Implements OwnProvider of ``authn.resource_tokens``."""
 
     issuer: str
-    store: EntryRegistry
+    store: protocol.EntryRegistry
     keys: ProviderKeys
     profile_issuer: ProfileIssuer
     clock: Clock
@@ -347,7 +344,7 @@ class OwnTokens:
         """A token issued for client credentials or a password belongs to the account itself. One
         issued for a grant belongs to an application, which needs the scope."""
         kind, _ = _source_of(claims.token_id or "")
-        return kind in ("c", "d") or IDENTITY_SCOPE in claims.scopes
+        return kind in ("c", "d") or identity.IDENTITY_SCOPE in claims.scopes
 
     async def _is_valid(self, token_id: str, now_ms: int) -> bool:
         if await records.REVOKED_TOKENS.read(self.store, token_id, now_ms=now_ms) is not None:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.authn import claims as authn_claims
+from podstead.idp import authorizations, token_issuing
 from podstead.idp import records as idp_records
-from podstead.idp import token_issuing
 from podstead.idp.audit import Audit
-from podstead.idp.authorizations import AuthorizationExtension
 from podstead.idp.client_metadata import PresentedClient, UnreadableClient, presented_client
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.keys import ProviderKeys
@@ -31,7 +30,7 @@ class TokenService:
     clients: ClientDirectory
     keys: ProviderKeys
     audit: Audit
-    extension: AuthorizationExtension | None = None
+    extension: authorizations.AuthorizationExtension | None = None
 
     async def respond(
         self, form: Parameters, *, authorization: str | None, jkt: str | None
@@ -148,7 +147,7 @@ class TokenStatus:
     own: token_issuing.OwnTokens
     records: RecordStore
     allow_loopback: bool
-    extension: AuthorizationExtension | None = None
+    extension: authorizations.AuthorizationExtension | None = None
 
     async def introspect(self, text: str, client: idp_records.Client) -> dict[str, object]:
         """What a client may learn about a token (RFC 7662 section 2.2)."""

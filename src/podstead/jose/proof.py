@@ -10,8 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core import base64url
-from podstead.core.caches import memoize_short_keys
+from podstead.core import base64url, caches
 from podstead.jose import tokens
 
 MAX_PROOF_CHARACTERS: Final = 4096
@@ -113,7 +112,7 @@ def _hash(text: str) -> str:
     return base64url.encoded(digest)
 
 
-@memoize_short_keys
+@caches.memoize_short_keys
 def normalized_htu(url: str) -> str | None:
     """Normalize a URL for comparison with ``htu`` (A-102).
 

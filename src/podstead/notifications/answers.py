@@ -17,17 +17,15 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from podstead.core import errors
+from podstead.core import errors, identity
 from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath, acl_of, ancestors, is_container, storage_root
-from podstead.core.identity import Identity
 from podstead.core.request_context import limit_key, requester
 from podstead.notifications.deliveries import DeliveryTally, EndReason, Watch, WatchEnded
 from podstead.notifications.messages import Activity, Notification
 from podstead.notifications.readers import Readers, Subscriber
+from podstead.storage import protocol, records
 from podstead.storage.keyed_semaphores import KeyedSemaphores
-from podstead.storage.protocol import ChangeLog
-from podstead.storage.records import Version
 
 logger = logging.getLogger("podstead.notifications")
 
@@ -63,7 +61,7 @@ class AskedQuery:
 
     container: ResourcePath
     query: str
-    agent: Identity | None
+    agent: identity.Identity | None
     origin: str | None
     after: int = 0
 
@@ -117,7 +115,7 @@ class LiveQueryService:
 
     live_queries: LiveQueries
     readers: Readers
-    log: ChangeLog
+    log: protocol.ChangeLog
     clock: Clock
     base_url: str
     tally: DeliveryTally = field(default_factory=DeliveryTally)
@@ -270,7 +268,7 @@ class WatchedQuery:
         now_ms = self._with.clock.now_ms()
         notification = Notification(
             sequence=sequence,
-            write=Version(f"{answer.state} {now_ms}"),
+            write=records.Version(f"{answer.state} {now_ms}"),
             topic=self._topic,
             activity=Activity.UPDATE,
             object=self._topic,

@@ -12,8 +12,7 @@ from podstead.notifications.answers import LiveQueryService, WatchedQueries, is_
 from podstead.notifications.history import Feed
 from podstead.notifications.messages import notifications_of, topics_of
 from podstead.notifications.readers import Subscriber
-from podstead.storage.protocol import ChangeLog
-from podstead.storage.records import LoggedChange
+from podstead.storage import protocol, records
 
 MAX_WATCHES = 100_000
 """The maximum number of subscriptions of all kinds at each worker. Each uses about a kilobyte of
@@ -28,7 +27,7 @@ class Hub:
     def __init__(
         self,
         *,
-        log: ChangeLog,
+        log: protocol.ChangeLog,
         delivering: notifications_deliveries.DeliveryState,
         answering: LiveQueryService | None = None,
         max_watches: int = MAX_WATCHES,
@@ -144,7 +143,7 @@ class Hub:
         if self._count == 0:
             self._feed.stop()
 
-    def _publish(self, logged: LoggedChange) -> None:
+    def _publish(self, logged: records.LoggedChange) -> None:
         if self._live_queries is not None:
             self._live_queries.note(logged.change.path)
         topics = self._topics

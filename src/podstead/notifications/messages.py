@@ -20,10 +20,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.core import identifiers, vocab
-from podstead.core.caches import BoundedCache
-from podstead.core.date_times import write_time
-from podstead.core.media_types import JSON_LD
+from podstead.core import caches, date_times, identifiers, media_types, vocab
 from podstead.rdf.codecs import Document, serialize
 from podstead.rdf.graph import Dataset, Graph, Iri, Literal, Triple
 from podstead.storage import records
@@ -152,7 +149,9 @@ class Messages:
 
     def __init__(self, *, base_url: str) -> None:
         self._base_url = base_url
-        self._cached: BoundedCache[tuple[Notification, str], bytes] = BoundedCache(MAX_CACHED)
+        self._cached: caches.BoundedCache[tuple[Notification, str], bytes] = caches.BoundedCache(
+            MAX_CACHED
+        )
         self._latest: tuple[Notification | None, str, str] = (None, "", "")
 
     def message(self, notification: Notification, media_type: str) -> bytes:
@@ -160,7 +159,7 @@ class Messages:
         key = (notification, media_type)
         made = self._cached.get(key)
         if made is None:
-            write = json_ld_message if media_type == JSON_LD else turtle_message
+            write = json_ld_message if media_type == media_types.JSON_LD else turtle_message
             made = write(notification, base_url=self._base_url)
             self._cached.put(key, made)
         return made
@@ -190,7 +189,7 @@ def json_ld_message(notification: Notification, *, base_url: str) -> bytes:
             id=message_id(notification),
             type=notification.activity.value,
             object=base_url + notification.object,
-            published=write_time(notification.at_ms),
+            published=date_times.write_time(notification.at_ms),
             target=None if notification.target is None else base_url + notification.target,
             state=notification.state,
         )
@@ -205,7 +204,9 @@ def turtle_message(notification: Notification, *, base_url: str) -> bytes:
 
 def _graph(notification: Notification, named: Callable[[identifiers.ResourcePath], Iri]) -> Graph:
     message = Iri(message_id(notification))
-    published = Literal(write_time(notification.at_ms), datatype=Iri(vocab.XSD_DATE_TIME))
+    published = Literal(
+        date_times.write_time(notification.at_ms), datatype=Iri(vocab.XSD_DATE_TIME)
+    )
     said: list[Triple] = [
         (message, Iri(vocab.RDF_TYPE), Iri(vocab.AS + notification.activity.value)),
         (message, Iri(vocab.AS_OBJECT), named(notification.object)),

@@ -14,8 +14,7 @@ from enum import Enum
 from typing import Final
 
 from podstead.authn.web_ids import IdentityStatus
-from podstead.core import identifiers
-from podstead.core.errors import NotAuthenticated
+from podstead.core import errors, identifiers
 from podstead.core.identity import Identity
 from podstead.notifications.messages import Activity, Notification
 from podstead.storage import records
@@ -23,9 +22,7 @@ from podstead.storage.blobs.body_store import ContentBody
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import DeletedAcl, Metadata
-from podstead.wac import modes
-from podstead.wac.acl import earliest
-from podstead.wac.effective import acl_paths, paths_to_read
+from podstead.wac import acl, effective, modes
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, governed
 
@@ -72,7 +69,7 @@ async def rules_deleted_since(
                 gone.discard(place)
                 rules |= await store.deleted_acls(row.version, [identifiers.acl_of(place)])
     if notification.activity in _DELETIONS:
-        rules |= await store.deleted_acls(notification.write, acl_paths(subject))
+        rules |= await store.deleted_acls(notification.write, effective.acl_paths(subject))
     return DeletedRules(rules, something_went=something_went, is_certain=not gone)
 
 
@@ -181,7 +178,7 @@ class TopicView:
             if agent is None:
                 return ReadCheck.NO
         grant = await self._gate.grant(agent, subscriber.origin, self._topic, self._snapshot)
-        self.until_ms = earliest(self.until_ms, grant.until_ms)
+        self.until_ms = acl.earliest(self.until_ms, grant.until_ms)
         if grant.allows(Mode.READ):
             return ReadCheck.YES
         return ReadCheck.NO if grant.cacheable and self._former.is_certain else ReadCheck.NOT_NOW
@@ -211,7 +208,7 @@ class Readers:
         NotAuthenticated, AccessDenied and TargetTooLong, and Unprocessable for what is no topic.
         """
         topic = self._ruled_by(topic)
-        paths = paths_to_read(topic)
+        paths = effective.paths_to_read(topic)
         if subscriber.is_unchecked:
             return None
         agent = await self.current(subscriber)
@@ -227,13 +224,15 @@ class Readers:
             return None
         agent = await self._identity_status.current(subscriber.agent)
         if agent is None:
-            raise NotAuthenticated("The credential with which this was created is no longer valid")
+            raise errors.NotAuthenticated(
+                "The credential with which this was created is no longer valid"
+            )
         return agent
 
     async def view(self, notification: Notification) -> TopicView:
         """The rules that decide who receives a notification."""
         topic, gate = self._ruled_by(notification.topic), self._gate
-        paths = paths_to_read(topic)
+        paths = effective.paths_to_read(topic)
         snapshot = await self._store.read_metadata(paths)
         former = await rules_deleted_since(self._store, notification, snapshot)
         if former.rules:

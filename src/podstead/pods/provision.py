@@ -10,11 +10,7 @@ from podstead.core.identifiers import ResourcePath, slash_variant, subject_of
 from podstead.pods.names import PodNameTaken, check_name
 from podstead.pods.template import pod_resources
 from podstead.rdf.codecs import parse
-from podstead.storage import records
-from podstead.storage.invitations import MAX_ATTEMPTS, Admission
-from podstead.storage.pods import pod_tombstone
-from podstead.storage.protocol import ResourceStore
-from podstead.storage.record_store import Contention, RecordStore
+from podstead.storage import invitations, pods, protocol, record_store, records
 from podstead.wac.sharing.index import index_changes, indexed_acl
 
 _TOKEN_ID_BYTES = 16
@@ -84,13 +80,15 @@ class PodProvisioner:
     """
 
     base_url: str
-    store: ResourceStore
+    store: protocol.ResourceStore
     tokens: TokenPolicy | None
     clock: Clock
     randomness: Randomness
     issuer: str | None = None
 
-    async def create(self, name: object, admitted: Admission | None = None) -> PlannedPod:
+    async def create(
+        self, name: object, admitted: invitations.Admission | None = None
+    ) -> PlannedPod:
         """Create a pod atomically. ``admitted`` is the invitation, if one is needed.
 
         Raises UnusablePodName for an invalid name, UnusableInvitation, and PodNameTaken for the
@@ -98,7 +96,7 @@ class PodProvisioner:
         """
         pod = self.plan(name)
         write = pod.write
-        for _ in range(MAX_ATTEMPTS):
+        for _ in range(invitations.MAX_ATTEMPTS):
             use = None if admitted is None else await admitted()
             if use is not None:
                 write = use.joined_to(pod.write)
@@ -111,7 +109,7 @@ class PodProvisioner:
                 or outcome.precondition not in use.preconditions
             ):
                 raise self.name_taken()
-        raise Contention
+        raise record_store.Contention
 
     def plan(self, name: object) -> PlannedPod:
         """Plan a pod; the caller may add records to its write. Raises UnusablePodName."""
@@ -149,7 +147,7 @@ class PodProvisioner:
             at_ms=now_ms,
             preconditions=(
                 records.NoPod(name),
-                records.NoEntry(pod_tombstone(name)),
+                records.NoEntry(pods.pod_tombstone(name)),
                 records.Absent(root),
                 records.Absent(slash_variant(root)),
             ),
@@ -183,7 +181,7 @@ async def issue_and_record(
     policy: TokenPolicy,
     *,
     pod: records.PodRecord,
-    records: RecordStore,
+    records: record_store.RecordStore,
     joined: RecordsOfToken | None = None,
 ) -> IssuedToken:
     """Issue and record another token for an existing pod (A-31)."""

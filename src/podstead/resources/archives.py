@@ -38,8 +38,7 @@ from podstead.resources.reading import pages_of_members
 from podstead.resources.target_state import TargetState
 from podstead.storage.open_body import OpenBody
 from podstead.storage.records import Metadata
-from podstead.wac import modes
-from podstead.wac.effective import paths_to_read
+from podstead.wac import effective, modes
 from podstead.wac.modes import Mode
 
 MAX_NAME_BYTES: Final = 200
@@ -189,7 +188,7 @@ class Archives:
         incomplete, and no program takes it for a whole one.
         """
         target = request.operation.target
-        snapshot = await self._store.read_metadata(paths_to_read(target))
+        snapshot = await self._store.read_metadata(effective.paths_to_read(target))
         state = TargetState(target, snapshot)
         await request.authorize(self._gate, state, modes.for_read(target))
         if state.existing is None:

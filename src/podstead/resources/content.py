@@ -17,38 +17,26 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from podstead.core import identifiers
-from podstead.core.clock import Randomness
-from podstead.core.codes import CoreCodes
+from podstead.core import clock, codes, header_fields, identifiers, value, vocab
 from podstead.core.errors import BadRequest, BodyTooLarge, Conflict, UnsupportedMediaType
-from podstead.core.header_fields import proposed_name
 from podstead.core.media_types import N3, SPARQL_UPDATE, TURTLE, essence, parse_media_type
 from podstead.core.operation import Operation
-from podstead.core.value import Value
-from podstead.core.vocab import LDP_BASIC_CONTAINER, LDP_CONTAINER, LDP_NON_RDF_SOURCE
-from podstead.rdf import listing
+from podstead.rdf import codes as rdf_codes
+from podstead.rdf import errors, limits, listing, patch_parsers, tasks
 from podstead.rdf.codecs import Document, read_lines, repair_missing_final_dot
-from podstead.rdf.codes import RdfCodes
-from podstead.rdf.errors import MalformedRdf, PatchTooCostly, UnavailableContext, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph
-from podstead.rdf.limits import RdfLimits
-from podstead.rdf.patch_parsers import parse_n3_patch, parse_sparql_update
 from podstead.rdf.patching import Patch, apply, apply_to_container
-from podstead.rdf.tasks import Evaluation
-from podstead.resources import documents, planning
-from podstead.resources.codes import ResourceCodes
+from podstead.resources import codes as resources_codes
+from podstead.resources import costly_work, documents, entity_tags, planning, reading
 from podstead.resources.context import ResourceContext
-from podstead.resources.costly_work import WRITE_WAIT_S
-from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
-from podstead.resources.reading import listed_member, pages_of_members
 from podstead.resources.target_state import TargetState
 from podstead.storage.records import Body, InlineBody, Metadata, Record, Version
 from podstead.wac.acl import check_acl_size, check_storable, ignored_conditions
 from podstead.wac.modes import PatchContent
 
-_CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
+_CONTAINER_TYPES = frozenset({vocab.LDP_CONTAINER, vocab.LDP_BASIC_CONTAINER})
 
 
 class UploadedOperation(Operation, frozen=True):
@@ -57,7 +45,7 @@ class UploadedOperation(Operation, frozen=True):
     draft: str = ""
 
 
-class ReceivedBody(Value):
+class ReceivedBody(value.Value):
     """One received body.
 
     ``rdf`` holds the bytes of an RDF body and is ``None`` for other types. ``empty`` means that the
@@ -97,10 +85,10 @@ def is_empty_container(operation: Operation, received: ReceivedBody) -> bool:
 def check_type_links(operation: Operation) -> None:
     """Refuse a PUT whose type link contradicts its URL (C-10, C-11). Raises Conflict."""
     if identifiers.is_container(operation.target):
-        if LDP_NON_RDF_SOURCE in operation.link_types:
+        if vocab.LDP_NON_RDF_SOURCE in operation.link_types:
             raise Conflict("A URL that ends in a slash identifies a container, which must be RDF")
     elif requests_container(operation):
-        raise Conflict(ResourceCodes.SLASH_MISSING)
+        raise Conflict(resources_codes.ResourceCodes.SLASH_MISSING)
 
 
 class BodyReceiver:
@@ -128,7 +116,9 @@ class BodyReceiver:
             body = await self._store.stage_body(content)
             return ReceivedBody(content_type, body, empty=not content, rdf=content)
         if only_rdf:
-            raise UnsupportedMediaType(ResourceCodes.RDF_REQUIRED, media_type=essence(content_type))
+            raise UnsupportedMediaType(
+                resources_codes.ResourceCodes.RDF_REQUIRED, media_type=essence(content_type)
+            )
         if isinstance(operation, UploadedOperation):
             size_bytes = operation.body.size_bytes or 0
             body = await self._store.stage_upload(
@@ -145,7 +135,7 @@ class BodyReceiver:
         if documents.is_rdf(operation.content_type or planning.DEFAULT_DESCRIPTION_TYPE):
             limit_bytes = min(limit_bytes, self._documents.max_bytes)
         if (operation.body.size_bytes or 0) > limit_bytes:
-            raise BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
+            raise BodyTooLarge(codes.CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
 
     async def discard(self, received: ReceivedBody) -> None:
         """Discard the staged body of a refused write."""
@@ -265,13 +255,15 @@ class ContentValidator:
         path = state.target
         try:
             return received, await self._documents.parse(rdf, received.content_type, path=path)
-        except UnknownContext as unknown:
-            if _must_be_parsed(state) and isinstance(unknown, UnavailableContext):
+        except errors.UnknownContext as unknown:
+            if _must_be_parsed(state) and isinstance(unknown, errors.UnavailableContext):
                 raise
             if _must_be_parsed(state):
-                raise BadRequest(RdfCodes.UNKNOWN_CONTEXT, address=unknown.url) from unknown
+                raise BadRequest(
+                    rdf_codes.RdfCodes.UNKNOWN_CONTEXT, address=unknown.url
+                ) from unknown
             return received, None
-        except MalformedRdf:
+        except errors.MalformedRdf:
             if not posted or not _is_turtle(received):
                 raise
             work = partial(repair_missing_final_dot, rdf)
@@ -370,7 +362,7 @@ class ContentValidator:
         """
         path = state.stored_path
         members: list[Metadata] = []
-        async for page in pages_of_members(self._store, path):
+        async for page in reading.pages_of_members(self._store, path):
             members += page
             if len(members) > _MAX_MEMBERS_IN_MEMORY:
                 raise BodyTooLarge(
@@ -388,8 +380,10 @@ def _stated(state: TargetState, container_url: str, members: Sequence[Metadata])
     return listing.container_statements(
         container_url,
         is_storage=state.is_storage_root,
-        modified_ms=0 if existing is None else last_modified_ms(existing),
-    ) | listing.member_statements(container_url, [listed_member(member) for member in members])
+        modified_ms=0 if existing is None else entity_tags.last_modified_ms(existing),
+    ) | listing.member_statements(
+        container_url, [reading.listed_member(member) for member in members]
+    )
 
 
 def _is_there(metadata: Metadata | None) -> bool:
@@ -419,13 +413,13 @@ class NameProposal:
         operation: Operation,
         *,
         wants_container: bool,
-        randomness: Randomness,
+        randomness: clock.Randomness,
     ) -> None:
         """Raises AccessDenied for a Slug that names an auxiliary resource (C-5), and BadRequest for
         a Slug longer than ``max_slug_bytes``."""
         self._container = operation.target
         self._slash = "/" if wants_container else ""
-        self._slug = proposed_name(operation.slug, wants_container=wants_container)
+        self._slug = header_fields.proposed_name(operation.slug, wants_container=wants_container)
         self._randomness = randomness
         self._name = self._slug or self._random() + self._slash
 
@@ -451,13 +445,13 @@ class NameProposal:
 # are one graph; a patch can change only the part of it that the server does not manage.
 
 _PARSERS: dict[str, Callable[..., Patch]] = {
-    N3: parse_n3_patch,
-    SPARQL_UPDATE: parse_sparql_update,
+    N3: patch_parsers.parse_n3_patch,
+    SPARQL_UPDATE: patch_parsers.parse_sparql_update,
 }
 
 MAX_PATCH_BYTES = 1024 * 1024
 """A patch of this size takes about half a second to parse."""
-_LIMITS = RdfLimits(max_bytes=MAX_PATCH_BYTES)
+_LIMITS = limits.RdfLimits(max_bytes=MAX_PATCH_BYTES)
 
 _STEPS_AT_ONCE: Final = 1000
 """Two or three milliseconds; the patches of applications take some hundreds."""
@@ -573,10 +567,10 @@ class Patches:
             compare = partial(_compared, work, document.graph)
             return await self._documents.run(compare, size_bytes=size_bytes, path=path)
         if size_bytes < documents.COSTLY_FROM_BYTES:
-            with suppress(PatchTooCostly):
+            with suppress(errors.PatchTooCostly):
                 return _compared(partial(work, budget_steps=_STEPS_AT_ONCE), document.graph)
         create = partial(
-            Evaluation.of,
+            tasks.Evaluation.of,
             patch,
             document.graph,
             other_graphs=others,
@@ -585,7 +579,9 @@ class Patches:
         )
         task = await self._documents.run(create, size_bytes=size_bytes, path=path)
         pod = identifiers.storage_root(path) or ""
-        content = await self._documents.costly.in_process(task, pod=pod, wait_s=WRITE_WAIT_S)
+        content = await self._documents.costly.in_process(
+            task, pod=pod, wait_s=costly_work.WRITE_WAIT_S
+        )
         compare = partial(_compared, partial(read_lines, content), document.graph)
         return await self._documents.run(compare, size_bytes=len(content), path=path)
 
@@ -605,9 +601,9 @@ class Patches:
             )
         try:
             document = await self._documents.read_cached(existing)
-        except UnavailableContext:  # a temporary failure, and a subclass of UnknownContext
+        except errors.UnavailableContext:  # a temporary failure, and a subclass of UnknownContext
             raise
-        except UnknownContext as unknown:  # R-11
+        except errors.UnknownContext as unknown:  # R-11
             reason = f"This document cannot be patched: {unknown}" if may_read else _UNPATCHABLE
             raise Conflict(reason) from unknown
         return document.with_prefixes(patch.prefixes)

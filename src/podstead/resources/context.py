@@ -8,8 +8,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.resources.documents import Documents
 from podstead.resources.planning import ContainerHook, NewVersion, WriteHook
-from podstead.storage.protocol import Store
-from podstead.storage.record_store import RecordStore
+from podstead.storage import protocol, record_store
 from podstead.storage.records import random_version
 from podstead.wac.gate import Gate
 
@@ -33,14 +32,14 @@ class WriteContext:
     adds records to a write. ``quota_bytes`` tells the quota of each pod without one of its own; 0
     for none."""
 
-    records: RecordStore
+    records: record_store.RecordStore
     documents: Documents
     quota_bytes: Callable[[], int]
     write_hooks: Sequence[WriteHook] = ()
     container_hooks: Sequence[ContainerHook] = ()
 
     @property
-    def store(self) -> Store:
+    def store(self) -> protocol.Store:
         return self.records.store
 
 

@@ -6,11 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from podstead.core.codes import CoreCodes
-from podstead.core.errors import BodyTooLarge, RequestRefused
-from podstead.core.header_fields import ByteRange
-from podstead.core.identifiers import ResourcePath
-from podstead.core.identity import Identity
+from podstead.core import codes, errors, header_fields, identifiers, identity
 from podstead.core.operation import Operation
 from podstead.resources.target_state import TargetState
 from podstead.storage import records as storage_records
@@ -57,7 +53,7 @@ class Representation(msgspec.Struct, frozen=True):
                 if len(content) > limit_bytes:
                     break
         if len(content) > limit_bytes:
-            raise BodyTooLarge(CoreCodes.TOO_MANY_BYTES, limit_bytes=limit_bytes)
+            raise errors.BodyTooLarge(codes.CoreCodes.TOO_MANY_BYTES, limit_bytes=limit_bytes)
         return bytes(content)
 
 
@@ -68,8 +64,8 @@ class Outcome(msgspec.Struct, frozen=True):
     metadata: storage_records.Metadata | None = None
     etag: str | None = None
     representation: Representation | None = None
-    byte_range: ByteRange | None = None
-    location: ResourcePath | None = None
+    byte_range: header_fields.ByteRange | None = None
+    location: identifiers.ResourcePath | None = None
     owner: str | None = None
     """The WebID of the owner, if the root of a storage was read and owners are published."""
     nearly_full: storage_records.QuotaLevel | None = None
@@ -96,7 +92,7 @@ class ResourceRequest(msgspec.Struct):
     """
 
     operation: Operation
-    agent: Identity | None
+    agent: identity.Identity | None
     grant: GrantedAccess | None = None
     existing: storage_records.Metadata | None = None
     identity_preconditions: tuple[storage_records.Precondition, ...] = ()
@@ -121,7 +117,7 @@ class ResourceRequest(msgspec.Struct):
         agent, origin, target = self.agent, self.operation.origin, state.target
         try:
             grant = await gate.authorize(agent, origin, target, required, state.snapshot)
-        except RequestRefused:
+        except errors.RequestRefused:
             self.set_grant(state, await gate.grant(agent, origin, target, state.snapshot))
             raise
         self.set_grant(state, grant)

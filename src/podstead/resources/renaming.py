@@ -22,17 +22,14 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from podstead.core import identifiers, vocab
-from podstead.core.errors import BadRequest
-from podstead.core.media_types import essence
-from podstead.core.value import Value
+from podstead.core import errors, identifiers, media_types, value, vocab
 from podstead.rdf.codecs import Document
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import BlankNode, Dataset, Graph, Iri, Literal, Object
 from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents
 
 
-class NameMapping(Value):
+class NameMapping(value.Value):
     """The URLs that are renamed: pairs of an old and a new prefix.
 
     A prefix ends in a slash, so that ``https://a.example`` does not match
@@ -126,7 +123,7 @@ _NewObject = Callable[[str, str], str]
 """The new form of an IRI that is the object of a predicate."""
 
 
-class Relocation(Value):
+class Relocation(value.Value):
     """A resource that is copied or moved, and its destination.
 
     ``moved_tree`` has the roots of the moved tree before and after; ``None`` for a copy, whose
@@ -165,7 +162,7 @@ async def relocated_rules(
         there = await documents.parse(content, content_type, path=acls[1])
     except UnknownContext:
         raise
-    except BadRequest:
+    except errors.BadRequest:
         return None
     wanted = _mapped(before.dataset, lambda iri: _in_documents(iri, own), new_object)
     if wanted == there.dataset:
@@ -198,7 +195,7 @@ async def relocated_description(
             renamed[documents.url_of(of(old))] = documents.url_of(of(destination))
     try:
         there = await documents.parse(content, content_type, path=at)
-    except (UnknownContext, BadRequest):
+    except (UnknownContext, errors.BadRequest):
         return None
     wanted = _mapped(
         there.dataset,
@@ -220,7 +217,7 @@ async def _written(
 ) -> bytes:
     # Without the style of the original, which could contain the old URLs.
     document = Document(wanted, prefixes)
-    return await documents.write(document, essence(content_type), path=path)
+    return await documents.write(document, media_types.essence(content_type), path=path)
 
 
 def _mapped(dataset: Dataset, new_subject: _NewIri, new_object: _NewObject) -> Dataset:

@@ -8,8 +8,7 @@ the slash variants of all of these.
 from podstead.core import identifiers
 from podstead.core.errors import Conflict, StorageError, TargetTooLong
 from podstead.resources.codes import ResourceCodes
-from podstead.storage.protocol import Snapshot
-from podstead.storage.quota import fixed_charge
+from podstead.storage import protocol, quota
 from podstead.storage.records import Absent, Metadata, Precondition, Present
 
 
@@ -24,7 +23,7 @@ class TargetState:
 
     __slots__ = ("_above", "auxiliary", "existing", "snapshot", "stored_path", "subject", "target")
 
-    def __init__(self, target: identifiers.ResourcePath, snapshot: Snapshot) -> None:
+    def __init__(self, target: identifiers.ResourcePath, snapshot: protocol.Snapshot) -> None:
         """Raises StorageError if the snapshot does not hold the target."""
         self.target = target
         self.snapshot = snapshot
@@ -117,7 +116,7 @@ class TargetState:
         if existing is not None:
             return 0 if existing.blob is not None else -existing.size_bytes
         created = (self.stored_path, *self.missing_containers())
-        return sum(fixed_charge(path) for path in created)
+        return sum(quota.fixed_charge(path) for path in created)
 
     def creation_preconditions(self) -> tuple[Precondition, ...]:
         """The preconditions of creating the target: the path is free, and its container exists."""

@@ -27,34 +27,26 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from podstead.core import errors, identifiers
-from podstead.core.conditional import check_write
+from podstead.core import conditional, errors, identifiers, identity, media_types
 from podstead.core.errors import BadRequest, Conflict, StorageError
 from podstead.core.identifiers import ResourcePath, description_of, storage_root, subject_of
-from podstead.core.identity import Identity
-from podstead.core.media_types import essence
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
-from podstead.resources import planning
+from podstead.resources import costly_work, entity_tags, planning, renaming
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.committer import Committer
 from podstead.resources.content import ContentValidator
 from podstead.resources.context import ResourceContext
-from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.documents import EMPTY_DATASET, is_rdf
-from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
-from podstead.resources.renaming import Relocation, relocated_description, relocated_rules
 from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
 from podstead.storage import records as storage_records
 from podstead.storage.blobs.body_store import BodyMissing
 from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import Snapshot
-from podstead.wac import modes
-from podstead.wac.codes import WacCodes
-from podstead.wac.effective import MAX_DEPTH, paths_to_read
+from podstead.wac import codes, effective, modes
 from podstead.wac.modes import Mode, Requirements
 
 MAX_RESOURCES: Final = 10_000
@@ -108,7 +100,7 @@ class Trees:
         self._gate = context.gate
         self._planner = planner
         self._committer = committer
-        self._semaphores = AgentSemaphores(
+        self._semaphores = costly_work.AgentSemaphores(
             base_url=context.documents.url_of(identifiers.ResourcePath(""))
         )
 
@@ -251,7 +243,7 @@ class Trees:
     async def _read(self, tree: Tree, *also: identifiers.ResourcePath) -> Snapshot:
         paths: dict[identifiers.ResourcePath, None] = {}
         for path in (tree.root, *also):
-            paths |= dict.fromkeys((*paths_to_read(path), *auxiliaries_and(path)))
+            paths |= dict.fromkeys((*effective.paths_to_read(path), *auxiliaries_and(path)))
         limit = MAX_RESOURCES + 1 if tree.with_members else 1
         return await self._store.read_tree(tree.root, also=paths, limit=limit)
 
@@ -369,7 +361,11 @@ def _check_conditions(request: ResourceRequest, source: TargetState) -> None:
     if not conditions.any_given or existing is None:
         return
     request.existing = existing  # a refusal contains its entity tag
-    check_write(conditions, version=state_version(existing), modified_ms=last_modified_ms(existing))
+    conditional.check_write(
+        conditions,
+        version=entity_tags.state_version(existing),
+        modified_ms=entity_tags.last_modified_ms(existing),
+    )
     request.existing = None
 
 
@@ -391,8 +387,8 @@ def _check_destination(request: ResourceRequest, transfer: TreeTransfer, state: 
     for each in state.subjects:
         new_path = transfer.new_path(each)
         check_new_path_length(new_path)
-        if new_path.count("/") > MAX_DEPTH:
-            raise errors.TargetTooLong(WacCodes.TOO_DEEP, number=MAX_DEPTH)
+        if new_path.count("/") > effective.MAX_DEPTH:
+            raise errors.TargetTooLong(codes.WacCodes.TOO_DEEP, number=effective.MAX_DEPTH)
 
 
 # Plans the write that copies, moves or deletes a tree.
@@ -629,7 +625,9 @@ class TreePlanner:
             content = await self._documents.read_bytes(each)
             new = await self._relocated(transfer, each, content)
             if new is not None:
-                return _NewContent(essence(each.content_type), await self._stage(new), new)
+                return _NewContent(
+                    media_types.essence(each.content_type), await self._stage(new), new
+                )
             if each.kind is storage_records.ResourceKind.ACL:
                 return _NewContent(each.content_type, await self._stage(content), content)
         if copy is not None:
@@ -643,11 +641,11 @@ class TreePlanner:
     ) -> bytes | None:
         subject = each.path if each.kind.is_container else subject_of(each.path)
         moved_tree = (transfer.source, transfer.destination) if transfer.moves else None
-        relocation = Relocation(subject, transfer.new_path(subject), moved_tree)
+        relocation = renaming.Relocation(subject, transfer.new_path(subject), moved_tree)
         relocated = (
-            relocated_rules
+            renaming.relocated_rules
             if each.kind is storage_records.ResourceKind.ACL
-            else relocated_description
+            else renaming.relocated_description
         )
         try:
             return await relocated(self._documents, content, each.content_type, relocation)
@@ -706,7 +704,7 @@ class TreePlanner:
 
 
 def _planned(
-    builder: _WriteBuilder, new_version: planning.NewVersion, by: Identity | None
+    builder: _WriteBuilder, new_version: planning.NewVersion, by: identity.Identity | None
 ) -> PlannedTree:
     agent = None if by is None else by.iri
     created = (

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
-from podstead.core import identifiers
-from podstead.core.value import Value
+from podstead.core import identifiers, value
 from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import Metadata, ResourceKind
 
 
-class Tree(Value):
+class Tree(value.Value):
     """A resource with its auxiliary resources and, if it is a container, everything below it.
 
     Without members, a container alone.
@@ -25,7 +24,7 @@ class Tree(Value):
         return path in auxiliaries_and(self.root)
 
 
-class TreeTransfer(Value):
+class TreeTransfer(value.Value):
     """A copy or a move of a tree to a destination."""
 
     tree: Tree

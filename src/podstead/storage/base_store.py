@@ -17,22 +17,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypedDict, Typ
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.histogram import Histogram
 from podstead.core.identifiers import ResourcePath
+from podstead.storage import disk_space, former_states, maintenance, protocol, steps, tables
 from podstead.storage import records as storage_records
-from podstead.storage import tables
 from podstead.storage.blobs.body_store import BodyMissing, BodyStore, BodyStoreFactory, ContentBody
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
 from podstead.storage.buckets import BucketRate
-from podstead.storage.disk_space import DiskSpace
-from podstead.storage.former_states import FIND, FormerState
 from podstead.storage.layout import RootLayout
-from podstead.storage.maintenance import Maintenance
 from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import CommitFigures, UploadDrafts
 from podstead.storage.removal import PodRemovals
 from podstead.storage.schema import Row
 from podstead.storage.state import folded
-from podstead.storage.steps import Begin
 
 if TYPE_CHECKING:  # for commands only
     from podstead.storage.inspection import Inspection
@@ -171,7 +166,7 @@ class StoreOptions(TypedDict, total=False):
     change_log_days: int
     max_waiting: int
     """While so many writes wait for their commit, further ones are refused."""
-    space: DiskSpace | None
+    space: disk_space.DiskSpace | None
     """Decides whether there is enough space for new content."""
     bodies: BodyStoreFactory | None
     """Makes the store of large bodies, if they are not kept in files below the root."""
@@ -180,7 +175,7 @@ class StoreOptions(TypedDict, total=False):
 class BaseStore(ABC):
     """Implements most of Store."""
 
-    _maintenance: ClassVar[Maintenance]
+    _maintenance: ClassVar[maintenance.Maintenance]
     _removals: ClassVar[PodRemovals]
     _run_steps: ClassVar[Statements]
     """Runs steps on a connection."""
@@ -189,7 +184,7 @@ class BaseStore(ABC):
         self, layout: RootLayout, *, is_shared: bool = False, **options: Unpack[StoreOptions]
     ) -> None:
         """Does no I/O. The root is shared with other nodes if it ``is_shared``."""
-        space = options.get("space") or DiskSpace(layout.root)
+        space = options.get("space") or disk_space.DiskSpace(layout.root)
         self._space = space
         self._layout = layout
         self._inline_body_bytes = options.get("inline_body_bytes", DEFAULT_INLINE_BODY_BYTES)
@@ -236,7 +231,7 @@ class BaseStore(ABC):
     # --- bodies -------------------------------------------------------------------------------
 
     @property
-    def uploads(self) -> UploadDrafts:
+    def uploads(self) -> protocol.UploadDrafts:
         return self._use().blobs.uploads
 
     async def open_body(self, metadata: storage_records.Metadata) -> OpenBody | None:
@@ -255,9 +250,9 @@ class BaseStore(ABC):
                 raise
         return _checked_body(*current, metadata.size_bytes)
 
-    async def open_former(self, state: FormerState) -> OpenBody | None:
+    async def open_former(self, state: former_states.FormerState) -> OpenBody | None:
         opened = self._use()
-        found = await self.fetch(FIND, *state.drop.key)
+        found = await self.fetch(former_states.FIND, *state.drop.key)
         if not found:
             return None
         if state.blob is not None:
@@ -404,11 +399,11 @@ class BaseStore(ABC):
             logger.exception("The rest of a pod could not be removed; the next sweep will continue")
         return True
 
-    def commit_figures(self) -> CommitFigures:
+    def commit_figures(self) -> protocol.CommitFigures:
         writer = self._use().writer
-        return CommitFigures(writer.waiting, writer.batches, writer.commits_s)
+        return protocol.CommitFigures(writer.waiting, writer.batches, writer.commits_s)
 
-    def _step(self, begin: Begin[Found]) -> Awaitable[Found]:
+    def _step(self, begin: steps.Begin[Found]) -> Awaitable[Found]:
         return self._run(partial(self._run_steps, begin=begin))
 
     def _run(self, statements: Statements) -> Awaitable[Any]:
@@ -438,7 +433,7 @@ class BaseStore(ABC):
         while await self._step(self._removals.resume):
             self._use().notify()
 
-    async def _step_all(self, begin: Begin[bool]) -> None:
+    async def _step_all(self, begin: steps.Begin[bool]) -> None:
         """Run batches until there is no more to do. Each removes a limited number of rows in a
         transaction of its own, so that requests can run in between."""
         while await self._step(begin):

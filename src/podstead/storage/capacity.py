@@ -11,15 +11,13 @@ from typing import NamedTuple, Protocol
 from podstead.core.errors import DiskFull, QuotaExceeded
 from podstead.core.identifiers import ResourcePath
 from podstead.core.operation import RequestBody
-from podstead.storage.disk_space import DiskSpace
-from podstead.storage.protocol import PodRegistry
-from podstead.storage.records import PodRecord
+from podstead.storage import disk_space, protocol, records
 
 
 class PodRecords(Protocol):
     """Reads the records of pods; every store does, from memory where nothing has changed."""
 
-    async def read_pod(self, name: str) -> PodRecord | None: ...
+    async def read_pod(self, name: str) -> records.PodRecord | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,11 @@ class StorageCapacity:
     """Bounds what the requests of one worker store, by the disk space and by each quota."""
 
     def __init__(
-        self, *, usage: PodRegistry, space: DiskSpace, quota_bytes: Callable[[], int]
+        self,
+        *,
+        usage: protocol.PodRegistry,
+        space: disk_space.DiskSpace,
+        quota_bytes: Callable[[], int],
     ) -> None:
         """``quota_bytes`` tells the quota of each storage without one of its own; 0 for none."""
         self._usage = usage

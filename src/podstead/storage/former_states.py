@@ -14,8 +14,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from podstead.core import identifiers
-from podstead.core.value import Value
+from podstead.core import identifiers, value
 from podstead.storage import records
 from podstead.storage.schema import Row
 from podstead.storage.state import CopiedBody, ResourceRow
@@ -32,7 +31,7 @@ FORMER_STATE: Final = ", ".join(_STATE_COLUMNS)
 """The columns of a :class:`FormerState`."""
 
 
-class FormerState(Value):
+class FormerState(value.Value):
     """What is kept of one state of a resource, without its bytes.
 
     ``modified_ms`` is when the state began, ``ended_ms`` when it ended, by the write

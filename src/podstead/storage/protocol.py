@@ -16,11 +16,8 @@ import msgspec
 
 from podstead.core.histogram import Histogram
 from podstead.core.identifiers import ResourcePath
-from podstead.storage import records
-from podstead.storage.dependencies import ReadAhead
-from podstead.storage.former_states import FormerState
+from podstead.storage import dependencies, former_states, records, schema
 from podstead.storage.open_body import OpenBody
-from podstead.storage.schema import Row
 
 if TYPE_CHECKING:
     from podstead.storage.inspection import Inspection
@@ -299,7 +296,7 @@ class TokenRegistry(Protocol):
 class FeatureRows(Protocol):
     """The tables of features (:mod:`podstead.storage.schema`). Records in a write change them."""
 
-    async def fetch(self, select: str, *values: object) -> Sequence[Row]:
+    async def fetch(self, select: str, *values: object) -> Sequence[schema.Row]:
         """The rows of a SELECT in the SQL that both engines understand, in which ``%s`` stands for
         each value. For few rows: all of them are in memory. Raises StorageError."""
 
@@ -308,7 +305,7 @@ class FormerStates(Protocol):
     """Former states of resources (:mod:`podstead.storage.former_states`), which :meth:`FeatureRows
     .fetch` reads as well."""
 
-    async def open_former(self, state: FormerState) -> OpenBody | None:
+    async def open_former(self, state: former_states.FormerState) -> OpenBody | None:
         """Open the body of a former state; ``None`` if it is no longer kept. Raises
         StorageError."""
 
@@ -409,7 +406,7 @@ class Store(
     """A complete storage engine with its life cycle."""
 
     @property
-    def prefetch(self) -> ReadAhead | None:
+    def prefetch(self) -> dependencies.ReadAhead | None:
         """Reads for a request ahead; ``None`` where a read costs too little for that."""
 
     @property

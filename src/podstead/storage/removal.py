@@ -14,11 +14,7 @@ from typing import Final
 import msgspec
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.former_states import BATCH_OF_ROOT, drop_statements, former_state_of
-from podstead.storage.pods import pod_tombstone
-from podstead.storage.records import PodRemoval
-from podstead.storage.schema import Row, feature_tables
-from podstead.storage.state import folded
+from podstead.storage import former_states, pods, records, schema, state
 from podstead.storage.steps import SqlStatement, Steps, query, run_sql
 
 BATCH_ROWS: Final = 500
@@ -58,9 +54,9 @@ class PendingRemoval(msgspec.Struct, frozen=True):
 class PodRemovals(ABC):
     """The steps of a removal, with the statements of an engine for what is in a pod."""
 
-    def begin(self, removal: PodRemoval) -> Steps[bool]:
+    def begin(self, removal: records.PodRemoval) -> Steps[bool]:
         """End all access to the pod and start its removal; False if there is none of that name."""
-        name = folded(removal.name)
+        name = state.folded(removal.name)
         if not (yield from self._lock_pod(name)):
             return False
         deleted = yield query(_DELETE_POD, name)
@@ -70,7 +66,7 @@ class PodRemovals(ABC):
         yield run_sql(_DELETE_STORAGE, root)
         yield run_sql(_DELETE_CHARGES, root)
         yield run_sql(_DELETE_TOKENS, pod)
-        for table in feature_tables():
+        for table in schema.feature_tables():
             if table.storage is not None:
                 yield run_sql(table.delete_rows, root)
         for owner in (root, removal.entry_owner):
@@ -78,7 +74,7 @@ class PodRemovals(ABC):
                 yield run_sql(_DELETE_ENTRIES_OF, owner)
         pending = PendingRemoval(root, removal.version, removal.at_ms, removal.agent)
         yield from self._drop_acls(pending)
-        yield run_sql(_PUT_ENTRY, pod_tombstone(removal.name), removal.version, b"")
+        yield run_sql(_PUT_ENTRY, pods.pod_tombstone(removal.name), removal.version, b"")
         yield run_sql(_PUT_ENTRY, pending.entry, removal.version, msgspec.msgpack.encode(pending))
         yield from self._remove_batch(pending)  # for a small pod, this is everything
         return True
@@ -94,9 +90,11 @@ class PodRemovals(ABC):
         return True
 
     def _remove_batch(self, pending: PendingRemoval) -> Steps[None]:
-        former = yield query(BATCH_OF_ROOT, pending.root, BATCH_ROWS)
+        former = yield query(former_states.BATCH_OF_ROOT, pending.root, BATCH_ROWS)
         for row in former:
-            for text, values in drop_statements(former_state_of(row).drop.key, pending.at_ms):
+            for text, values in former_states.drop_statements(
+                former_states.former_state_of(row).drop.key, pending.at_ms
+            ):
                 yield run_sql(text, *values)
         if len(former) == BATCH_ROWS:
             return
@@ -146,5 +144,5 @@ class PodRemovals(ABC):
         """Add the deletions to the change log."""
 
 
-def _paths(rows: Sequence[Row]) -> list[ResourcePath]:
+def _paths(rows: Sequence[schema.Row]) -> list[ResourcePath]:
     return [path for (path,) in rows]

@@ -15,8 +15,7 @@ from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
 from podstead.core.value import Value
-from podstead.storage import records
-from podstead.storage.schema import Row, feature_tables
+from podstead.storage import records, schema
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -189,7 +188,7 @@ class State:
     rows: list[records.RowRecord] = field(default_factory=list)
 
 
-def row_statements(rows: Iterable[records.RowRecord]) -> Iterator[tuple[str, Row]]:
+def row_statements(rows: Iterable[records.RowRecord]) -> Iterator[tuple[str, schema.Row]]:
     """The statements that change the rows of features, each with its values."""
     for each in rows:
         if isinstance(each, records.PutRow):
@@ -197,7 +196,7 @@ def row_statements(rows: Iterable[records.RowRecord]) -> Iterator[tuple[str, Row
         elif isinstance(each, records.DropRow):
             yield each.table.delete_row, each.key
         else:
-            for table in feature_tables():
+            for table in schema.feature_tables():
                 if table.storage is not None:
                     yield table.move_rows, (each.new_root, each.root)
 

@@ -9,8 +9,7 @@ from typing import Generic, TypeVar
 
 from podstead.core.errors import Overloaded
 from podstead.core.identifiers import storage_root
-from podstead.storage.codes import StorageCodes
-from podstead.storage.records import Write
+from podstead.storage import codes, records
 
 T = TypeVar("T")
 
@@ -32,7 +31,7 @@ class WaitingJobs(Generic[T]):
     def add(self, job: T, storage: str) -> None:
         """Add a job about a storage, or about none. Raises Overloaded."""
         if len(self._jobs) >= self._max_waiting:
-            raise Overloaded(StorageCodes.TOO_MANY_CHANGES)
+            raise Overloaded(codes.StorageCodes.TOO_MANY_CHANGES)
         count = self._counts.get(storage, 0)
         if storage and count >= (self._max_waiting + 1) // 2:
             raise Overloaded("Too many changes of this storage are waiting to be stored")
@@ -63,7 +62,7 @@ class WaitingJobs(Generic[T]):
         return taken
 
 
-def storage_of_write(write: Write) -> str:
+def storage_of_write(write: records.Write) -> str:
     """The root container of the storage that a write changes first, empty if it changes none."""
     if write.puts:
         return storage_root(write.puts[0].path) or ""

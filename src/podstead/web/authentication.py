@@ -7,8 +7,7 @@ from podstead.authn.authenticate import Authenticator, CredentialScheme, Request
 from podstead.core.errors import InsufficientScope, NotAuthenticated
 from podstead.core.identity import Identity
 from podstead.jose.tokens import SIGNATURE_ALGORITHMS
-from podstead.web.asgi import Headers
-from podstead.web.limits import InvalidCredentialLimit
+from podstead.web import asgi, limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +15,7 @@ class LimitedAuthentication:
     """Authenticates requests, and counts refused credentials."""
 
     authenticator: Authenticator
-    invalid_credentials: InvalidCredentialLimit
+    invalid_credentials: limits.InvalidCredentialLimit
 
     async def authenticate(
         self, credentials: RequestCredentials, *, client_address: str
@@ -53,7 +52,7 @@ class AuthenticateChallenges:
 
     def headers(
         self, error: NotAuthenticated | InsufficientScope, *, claimed: bool = False
-    ) -> Headers:
+    ) -> asgi.Headers:
         """The fields for one refusal. The error is given only if a credential was sent, in the
         challenge of its scheme, and never repeats what was sent (A-8). An application whose person
         may do more than itself is told where they can allow it (RFC 6750 section 3)."""

@@ -5,8 +5,7 @@ from typing import Final
 
 from podstead.core.errors import AccessDenied
 from podstead.core.media_types import prefers_html
-from podstead.web import response
-from podstead.web.codes import WebCodes
+from podstead.web import codes, response
 from podstead.web.request import Request
 
 # Browsers are named in everyday words, by what they say of themselves.
@@ -59,13 +58,13 @@ _OURS = frozenset({"same-origin", "none"})
 class CrossSiteRequest(AccessDenied):
     """The request seems to come from another site; nothing was changed."""
 
-    code = WebCodes.CROSS_SITE
+    code = codes.WebCodes.CROSS_SITE
 
 
 class WrongFormToken(AccessDenied):
     """The form belongs to another session; nothing was changed."""
 
-    code = WebCodes.FORM_OUTDATED
+    code = codes.WebCodes.FORM_OUTDATED
 
 
 def check_origin(request: Request, *, origin: str, has_binding: bool) -> None:

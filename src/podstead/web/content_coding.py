@@ -17,8 +17,7 @@ from collections.abc import AsyncIterator
 from functools import lru_cache
 from typing import Final
 
-from podstead.core.conditional import parse_tags
-from podstead.core.media_types import essence
+from podstead.core import conditional, media_types
 from podstead.web.asgi import HeaderFields
 from podstead.web.response import Response, encode_content
 
@@ -101,7 +100,7 @@ def _is_text(response: Response) -> bool:
     media_type = ""
     for name, value in response.headers:
         if name == b"content-type":
-            media_type = essence(value.decode("latin-1"))
+            media_type = media_types.essence(value.decode("latin-1"))
         elif name == b"content-encoding":
             return False
     return media_type.startswith("text/") or media_type in _TEXT_TYPES
@@ -133,7 +132,7 @@ def _restore_tag(response: Response, fields: HeaderFields) -> None:
     held = fields.get(b"if-none-match")
     if held is None or f'{_SUFFIX}"' not in held:
         return
-    tags = {each.opaque for each in parse_tags(held) or () if not isinstance(each, str)}
+    tags = {each.opaque for each in conditional.parse_tags(held) or () if not isinstance(each, str)}
     for position, (name, value) in enumerate(response.headers):
         opaque = value[1:-1].decode("latin-1")
         if name == b"etag" and opaque not in tags and opaque + _SUFFIX in tags:

@@ -8,15 +8,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from podstead.core import errors
-from podstead.core.header_fields import unsatisfied_content_range
-from podstead.core.identifiers import ResourcePath
-from podstead.core.media_types import prefers_html
+from podstead.core import errors, header_fields, identifiers, media_types
 from podstead.web.asgi import Headers
 from podstead.web.authentication import AuthenticateChallenges
-from podstead.web.pages.rendering import error_page
-from podstead.web.pages.templates import page_response
-from podstead.web.pages.texts import preferred_language
+from podstead.web.pages import rendering, templates, texts
 from podstead.web.response import NO_STORE, Response, json_content_response
 
 STATUSES: dict[type[errors.PodsteadError], tuple[int, str]] = {
@@ -80,7 +75,7 @@ def refusal(
     accept: str | None,
     challenges: AuthenticateChallenges,
     claimed: bool = False,
-    target: ResourcePath | None = None,
+    target: identifiers.ResourcePath | None = None,
     accept_language: str | None = None,
     text_of: Callable[[errors.PodsteadError], str] = str,
 ) -> Response:
@@ -90,16 +85,16 @@ def refusal(
     the language that the client accepts. ``text_of`` gives the message for a script of a page."""
     status, reason = status_of(error)
     headers = [*_error_headers(error, challenges, claimed=claimed), NO_STORE]
-    if prefers_html(accept):
-        page = error_page(
+    if media_types.prefers_html(accept):
+        page = rendering.error_page(
             status=status,
             reason=reason,
             error=error,
             server_name=challenges.server_name,
             target=target,
-            language=preferred_language(accept_language),
+            language=texts.preferred_language(accept_language),
         )
-        return page_response(page, status=status, method=method, headers=headers)
+        return templates.page_response(page, status=status, method=method, headers=headers)
     message = INTERNAL_MESSAGE if status == 500 else text_of(error)
     body = _ErrorBody(error.known_text or reason, message)
     if isinstance(error, errors.RateLimited):
@@ -119,7 +114,12 @@ def _error_headers(
     if isinstance(error, errors.MethodNotAllowed):
         return [(b"allow", ", ".join(error.allow).encode("ascii"))]
     if isinstance(error, errors.RangeNotSatisfiable):
-        return [(b"content-range", unsatisfied_content_range(error.size_bytes).encode("ascii"))]
+        return [
+            (
+                b"content-range",
+                header_fields.unsatisfied_content_range(error.size_bytes).encode("ascii"),
+            )
+        ]
     if isinstance(error, errors.RateLimited | errors.RemoteUnavailable):
         return [(b"retry-after", str(error.retry_after_s).encode("ascii"))]
     if isinstance(error, errors.Overloaded | errors.StoreUnavailable):

@@ -9,9 +9,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.core.errors import NotFound
-from podstead.core.identifiers import ResourcePath
-from podstead.core.identity import Identity
+from podstead.core import errors, identifiers, identity
 from podstead.storage.record_store import RecordKind, RecordStore
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, Response, json_content_response
@@ -50,13 +48,13 @@ class ProbeEndpoint:
 
     def route(self) -> Route:
         """The route."""
-        return Route(ResourcePath(f"{PREFIX}{{key}}"), {"GET": self.get}, Access.PUBLIC)
+        return Route(identifiers.ResourcePath(f"{PREFIX}{{key}}"), {"GET": self.get}, Access.PUBLIC)
 
-    async def get(self, request: Request, _agent: Identity | None) -> Response:
+    async def get(self, request: Request, _agent: identity.Identity | None) -> Response:
         """Raises NotFound and StorageError."""
         key = request.path.removeprefix(PREFIX)
         if await self._records.read(PROBES, key) is None:
-            raise NotFound
+            raise errors.NotFound
         get = request.fields.get
         seen = SeenRequest(
             now_ms=self._records.now_ms(),

@@ -17,17 +17,12 @@ from podstead.resources.service import ResourceService
 from podstead.storage.open_body import AddressedBody
 from podstead.storage.pods import new_name_of, pod_tombstone
 from podstead.storage.protocol import EntryRegistry, PodRegistry
-from podstead.web.authentication import AuthenticateChallenges
-from podstead.web.authority import hosts_of
-from podstead.web.browsers import is_navigation
+from podstead.web import authentication, authority, browsers, routes
 from podstead.web.errors import refusal
-from podstead.web.pages.addresses import files_url
-from podstead.web.pages.templates import HTML as PAGE_TYPE
-from podstead.web.pages.templates import PAGE_POLICY
+from podstead.web.pages import addresses, templates
 from podstead.web.request import Request, operation_of
 from podstead.web.resource_responses import Responder
 from podstead.web.response import NO_STORE, Response, content_response, empty_response
-from podstead.web.routes import Endpoint, is_reserved
 
 # Former names of pods. Requests for the old URLs of a pod are redirected for as long as the
 # old name is reserved (:mod:`podstead.storage.pods`).
@@ -167,7 +162,7 @@ def destination_path(destination: str, *, base_url: str, host: str) -> identifie
         raise errors.BadRequest("The Destination header is not a URL") from error
     if parts.query or parts.fragment:
         raise errors.BadRequest("The Destination header must be a URL without query and fragment")
-    if parts.netloc and parts.netloc.lower() not in hosts_of(base_url) | {host}:
+    if parts.netloc and parts.netloc.lower() not in authority.hosts_of(base_url) | {host}:
         raise errors.ForeignDestination("The destination is on another server")
     if parts.scheme not in ("http", "https") if parts.netloc else parts.scheme:
         raise errors.BadRequest("The Destination header must be an http URL or an absolute path")
@@ -176,7 +171,9 @@ def destination_path(destination: str, *, base_url: str, host: str) -> identifie
     except UnicodeEncodeError as error:
         raise errors.BadRequest("The Destination header must be percent-encoded") from error
     root = identifiers.storage_root(path)
-    if is_reserved(path) or (root is not None and path == identifiers.storage_description_of(root)):
+    if routes.is_reserved(path) or (
+        root is not None and path == identifiers.storage_description_of(root)
+    ):
         raise errors.ForbiddenDestination("No resource can have the URL of the destination")
     return path
 
@@ -201,11 +198,11 @@ class ResourceEndpoint:
         *,
         service: ResourceService,
         responder: Responder,
-        challenges: AuthenticateChallenges,
+        challenges: authentication.AuthenticateChallenges,
         former_pods: FormerPods,
         base_url: str,
         redirects_reads: bool = False,
-        queries: Mapping[str, Endpoint] = {},
+        queries: Mapping[str, routes.Endpoint] = {},
     ) -> None:
         """``redirects_reads`` sends readers to where the content is stored. ``queries`` answer the
         QUERY method on containers, by the media type of the content."""
@@ -220,7 +217,7 @@ class ResourceEndpoint:
     async def handle(self, request: Request, agent: Identity | None) -> Response:
         """Raises ServerTrouble. A refusal becomes a response here, with the headers that it may
         have."""
-        if agent is None and is_navigation(request):
+        if agent is None and browsers.is_navigation(request):
             return await self._navigate(request)
         resource_request = ResourceRequest(operation_of(request, agent), agent)
         try:
@@ -323,12 +320,14 @@ class ResourceEndpoint:
 
 def _to_page(target: identifiers.ResourcePath, method: str) -> Response:
     """With the note that RFC 9110 section 15.4.4 asks for."""
-    address = files_url(target)
+    address = addresses.files_url(target)
     note = (
         f'<!doctype html>\n<title>See other</title>\n<a href="{escape(address)}">See the page</a>\n'
     )
-    headers = [(b"location", address.encode("ascii")), NO_STORE, PAGE_POLICY]
-    return content_response(note.encode(), PAGE_TYPE, method=method, status=303, headers=headers)
+    headers = [(b"location", address.encode("ascii")), NO_STORE, templates.PAGE_POLICY]
+    return content_response(
+        note.encode(), templates.HTML, method=method, status=303, headers=headers
+    )
 
 
 def _is_rdf(outcome: Outcome) -> bool:

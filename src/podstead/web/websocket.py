@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
 
-from podstead.core.background import cancel_and_wait
-from podstead.core.errors import RateLimited
-from podstead.core.identity import Identity
+from podstead.core import background, errors, identity
 from podstead.notifications.deliveries import CAPACITY, EndReason, QueueItem, SubscriberQueue
 from podstead.notifications.listening import Ended
 from podstead.web.asgi import Message, Receive, Scope, Send
@@ -137,7 +135,9 @@ class OpenSockets:
         return len(self._queues)
 
     @contextmanager
-    def admit(self, client_address: str, agent: Identity | None) -> Iterator[SubscriberQueue]:
+    def admit(
+        self, client_address: str, agent: identity.Identity | None
+    ) -> Iterator[SubscriberQueue]:
         """The queue of a new socket, which is closed when the context ends. Raises RateLimited."""
         places: list[tuple[Hashable, int]] = [
             (("address", address_key(client_address)), self._per_address)
@@ -145,7 +145,7 @@ class OpenSockets:
         if agent is not None:
             places.append((("agent", agent.iri), self._per_agent))
         if any(0 < most <= self._open[place] for place, most in places):
-            raise RateLimited(retry_after_s=_RETRY_S)
+            raise errors.RateLimited(retry_after_s=_RETRY_S)
         queue = SubscriberQueue(capacity=self._capacity)
         self._queues.add(queue)
         self._open.update(place for place, _ in places)
@@ -311,7 +311,7 @@ class SocketEndpoint:
         self._sockets = sockets
         self._explanation = explanation
 
-    async def get(self, request: Request, _: Identity | None) -> Response:
+    async def get(self, request: Request, _: identity.Identity | None) -> Response:
         """Require a WebSocket (RFC 9110 section 15.5.22)."""
         return content_response(
             self._explanation,
@@ -339,7 +339,7 @@ class SocketEndpoint:
                     ending = await _send_all(sender, messages)
                 finally:
                     sender.stop()
-                    await cancel_and_wait([reading])
+                    await background.cancel_and_wait([reading])
                 await _close(sender.socket, ending)
 
 

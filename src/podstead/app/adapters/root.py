@@ -18,9 +18,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, TypeVar
 
-from podstead.app.adapters import engine
+from podstead.app.adapters import engine, system
 from podstead.app.adapters import keys as stored_keys
-from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable, StorageError
 from podstead.features import features, folders
@@ -260,7 +259,7 @@ def _prepare_keys(settings: Settings, keys: KeyStorage) -> None:
     if settings.idp:
         from podstead.app.adapters.provider_keys import KeyFolder  # loads cryptography
 
-        provider_keys = KeyFolder(keys, SystemClock())
+        provider_keys = KeyFolder(keys, system.SystemClock())
         _claim_issuer(settings, was_provider=provider_keys.exists())
         provider_keys.maintain()
 

@@ -19,8 +19,7 @@ from podstead.app.monitoring.families import MailCounts, MailOutcome, MetricFami
 from podstead.core.histogram import Histogram
 from podstead.idp.audit import AuditEvent
 from podstead.storage.protocol import Store
-from podstead.web.request_counts import RequestCounts
-from podstead.web.response_cache import ResponseCache
+from podstead.web import request_counts, response_cache
 
 _SIGN_INS: Final = {
     AuditEvent.SIGNED_IN: "succeeded",
@@ -50,8 +49,8 @@ def single(family: MetricFamily, value: float) -> Readings:
 class WorkerReadings:
     """Reads the counters of one worker. For its event loop."""
 
-    requests: RequestCounts
-    responses: ResponseCache
+    requests: request_counts.RequestCounts
+    responses: response_cache.ResponseCache
     store: Store
     foreign: ForeignDocuments
     live_updates: LiveUpdates

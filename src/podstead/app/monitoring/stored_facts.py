@@ -8,13 +8,11 @@ from typing import Final
 
 import msgspec
 
-from podstead.app.monitoring import families
+from podstead.app.monitoring import diagnosis, families
 from podstead.app.monitoring.checks import WorkerChecks
-from podstead.app.monitoring.diagnosis import FeatureHealth
 from podstead.app.monitoring.readings import Readings, WorkerReadings, single
 from podstead.config import Settings
-from podstead.idp.mail_queue import waiting_messages
-from podstead.idp.records import ACCOUNTS
+from podstead.idp import mail_queue, records
 from podstead.notifications.channels import CHANNELS
 from podstead.storage.backup import last
 from podstead.storage.disk_space import DiskSpace, DiskUsage, read_disk_usage
@@ -75,9 +73,9 @@ async def read_stored_facts(settings: Settings, store: Store) -> StoredFacts:
         floor_bytes=space.floor_bytes(disk),
         database_bytes=await store.database_bytes(),
         pods=await store.pod_totals(default_quota_bytes=settings.quota_bytes),
-        accounts=await ACCOUNTS.count(store, at_most=_MAX_COUNTED),
+        accounts=await records.ACCOUNTS.count(store, at_most=_MAX_COUNTED),
         channels=await CHANNELS.count(store, at_most=_MAX_COUNTED),
-        waiting_mail=await waiting_messages(store),
+        waiting_mail=await mail_queue.waiting_messages(store),
         last_backup=await asyncio.to_thread(last.read_last_backup, layout.last_backup),
         failed_backup=await asyncio.to_thread(last.read_failed_backup, layout.failed_backup),
     )
@@ -100,7 +98,7 @@ def worker_answers(
     readings: WorkerReadings,
     checks: WorkerChecks,
     store: Store,
-    health: FeatureHealth,
+    health: diagnosis.FeatureHealth,
 ) -> Callable[[str], Awaitable[bytes]]:
     """The function that answers with JSON. It raises ValueError for an unknown query,
     StorageError and OSError."""

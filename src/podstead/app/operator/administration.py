@@ -34,9 +34,8 @@ from podstead.idp.keys import ALGORITHMS, ProviderKey, ProviderKeySet
 from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES, name_key
 from podstead.pods.names import check_name
 from podstead.pods.provision import IssuedToken, PlannedPod, PodProvisioner, issue_and_record
+from podstead.resources import pod_renaming, trees
 from podstead.resources.importing.values import UNFINISHED_IMPORTS
-from podstead.resources.pod_renaming import Renaming
-from podstead.resources.trees import tree_pages
 from podstead.storage.invitations import invitation_url
 from podstead.storage.pods import each_pod, revocations
 from podstead.storage.record_store import RecordStore
@@ -125,7 +124,7 @@ class PodAdministration:
         pod = await existing_pod(self.records.store, name)
         counts = dict.fromkeys(ResourceKind, 0)
         content_bytes = 0
-        pages = tree_pages(self.records.store, pod.root, page_resources=_RESOURCES_AT_ONCE)
+        pages = trees.tree_pages(self.records.store, pod.root, page_resources=_RESOURCES_AT_ONCE)
         async for page in pages:
             for each in page:
                 counts[each.kind] += 1
@@ -209,7 +208,7 @@ async def rename_pod(
     new_name = check_name(new_name)
     async with opened_pods(settings) as pods, operator_audit(pods.records) as audit:
         actions = PodActions(pods.records, audit)
-        renamed: Renaming = await actions.rename(
+        renamed: pod_renaming.Renaming = await actions.rename(
             pods.renamer, name, new_name, progress=partial(on_step, "Reading")
         )
         for folder in folders():

@@ -23,6 +23,7 @@ from podstead.config import Settings
 from podstead.core.date_times import write_time
 from podstead.core.errors import PodsteadError, RootUnusable
 from podstead.features import folders
+from podstead.storage import inspection, protocol, root, tables
 from podstead.storage.backup import reading
 from podstead.storage.backup.archives import ArchiveBackup, archive_sink
 from podstead.storage.backup.copying import OpenDrafts, RootCopy
@@ -31,12 +32,8 @@ from podstead.storage.backup.restoring import restore_into
 from podstead.storage.backup.sinks import FolderSink, Sink, partial_file, partial_folder
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.bodies import StoredBlobs
-from podstead.storage.inspection import Inspection
 from podstead.storage.layout import RootLayout
-from podstead.storage.protocol import Store
-from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts
-from podstead.storage.tables import BODIES_FACT
 
 
 async def back_up_to_folder(
@@ -139,7 +136,7 @@ class RunningBackup:
     about what is damaged or missing."""
 
     layout: RootLayout
-    records: Inspection
+    records: inspection.Inspection
     sink: Sink
     faults: list[str]
     on_step: OnStep
@@ -150,7 +147,7 @@ class _Backup:
     """One backup in the making."""
 
     layout: RootLayout
-    store: Store
+    store: protocol.Store
     sink: Sink
     on_step: OnStep
     keys: Mapping[str, bytes] | None
@@ -211,7 +208,7 @@ class _Backup:
         self.sink.finish(manifest)
         return manifest
 
-    def _verify_records(self, records: Inspection) -> None:
+    def _verify_records(self, records: inspection.Inspection) -> None:
         self.on_step("Verifying the records", 0, 0)
         faults = records.integrity_faults()
         self.faults.extend(f"The database is damaged: {fault}" for fault in faults)
@@ -302,9 +299,9 @@ def restore_backup(settings: Settings, backup: Path, *, on_step: OnStep) -> read
     manifest = restore_into(
         settings.root, open_backup(backup), on_database=_check_records, on_restored=on_restored
     )
-    layout = prepare_root(settings.root)
+    layout = root.prepare_root(settings.root)
     # The backup has all bodies, wherever they were, and they are in the data root now.
-    SqliteFacts(layout.database).write_fact(BODIES_FACT, "")
+    SqliteFacts(layout.database).write_fact(tables.BODIES_FACT, "")
     return manifest
 
 

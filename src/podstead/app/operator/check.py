@@ -22,21 +22,17 @@ from podstead.app.adapters.provider_keys import decode_key
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.operator import data_root
-from podstead.app.operator.checking import bodies
+from podstead.app.operator.checking import bodies, repairs
 from podstead.app.operator.checking.findings import CheckContext, Code, Finding
-from podstead.app.operator.checking.repairs import Repairs, SetAside
 from podstead.config import Settings
-from podstead.core import errors
-from podstead.core.identifiers import ResourcePath, storage_root, subject_of
-from podstead.core.messages import counted
+from podstead.core import errors, identifiers, messages
 from podstead.features import folders
 from podstead.idp.keys import ProviderKey
 from podstead.rdf.codecs import parse
 from podstead.rdf.errors import RdfTooComplex, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.resources.sharing.rules_index import BUILDING, BuildingProgress
-from podstead.storage.blobs.body_store import blob_path
-from podstead.storage.blobs.s3_location import S3Location
+from podstead.storage.blobs import body_store, s3_location
 from podstead.storage.disk_space import DiskSpace, read_disk_usage
 from podstead.storage.inspection import StoredAcl
 from podstead.storage.keys import KeyFiles
@@ -131,11 +127,14 @@ def check_rules(check: CheckContext) -> Iterator[Finding]:
             repair = partial(check.repairs.close_acl, acl.path, acl.version, content)
             yield Finding(Code.ACL_UNREADABLE, acl.path, f"The ACL cannot be read: {error}", repair)
             continue
-        if index is not None and storage_root(acl.path) is not None:
+        if index is not None and identifiers.storage_root(acl.path) is not None:
             yield from _check_index(check, acl, rules, index)
     for path in sorted(set(index or ()) - seen):
         empty = partial(
-            check.repairs.index_acl, ResourcePath(path), Version(""), Dataset(EMPTY_GRAPH)
+            check.repairs.index_acl,
+            identifiers.ResourcePath(path),
+            Version(""),
+            Dataset(EMPTY_GRAPH),
         )
         what = "The index over access rules has an ACL that does not exist"
         yield Finding(Code.RULES_INDEX_WRONG, path, what, empty)
@@ -145,7 +144,7 @@ def _content_of(check: CheckContext, acl: StoredAcl) -> bytes | None:
     if acl.blob is None:
         return acl.content
     try:
-        return blob_path(check.layout.blobs, acl.blob).read_bytes()
+        return body_store.blob_path(check.layout.blobs, acl.blob).read_bytes()
     except OSError:
         return None
 
@@ -164,7 +163,9 @@ def _index_of(check: CheckContext) -> Mapping[str, IndexedAcl] | None:
 def _check_index(
     check: CheckContext, acl: StoredAcl, rules: Dataset, index: Mapping[str, IndexedAcl]
 ) -> Iterator[Finding]:
-    expected = indexed_acl(rules.default, subject_url=check.base_url + subject_of(acl.path))
+    expected = indexed_acl(
+        rules.default, subject_url=check.base_url + identifiers.subject_of(acl.path)
+    )
     if index.get(acl.path) != expected:
         yield Finding(
             Code.RULES_INDEX_WRONG,
@@ -180,7 +181,7 @@ def check_rows(check: CheckContext) -> Iterator[Finding]:
     for table in feature_tables():
         for storage, count in list(check.records.rows_without_pod(table)):
             repair = partial(check.repairs.drop_rows, table, storage)
-            what = f"{counted(count, 'row')} of a pod that is not there"
+            what = f"{messages.counted(count, 'row')} of a pod that is not there"
             yield Finding(Code.ROWS_ORPHANED, f"{table.name} {storage}", what, repair)
 
 
@@ -223,7 +224,9 @@ async def check_root(
                 store=store,
                 records=records,
                 base_url=base_url,
-                repairs=Repairs(record_store, base_url, SetAside(layout.set_aside / now)),
+                repairs=repairs.Repairs(
+                    record_store, base_url, repairs.SetAside(layout.set_aside / now)
+                ),
                 on_step=on_step,
                 is_quick=is_quick,
             )
@@ -257,7 +260,7 @@ async def _findings(check: CheckContext) -> AsyncIterator[Finding]:
 
 
 async def _findings_in_bodies(check: CheckContext) -> AsyncIterator[Finding]:
-    if isinstance(check.settings.bodies, S3Location):
+    if isinstance(check.settings.bodies, s3_location.S3Location):
         async for finding in bodies.check_objects(check, check.settings.bodies):
             yield finding
     else:

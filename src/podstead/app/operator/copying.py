@@ -25,9 +25,7 @@ from podstead.app.operator.data_root import OnStep
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
 from podstead.features import folders
-from podstead.storage.backup.copying import not_copied
-from podstead.storage.backup.reading import DATABASE
-from podstead.storage.backup.sinks import copy_hashed
+from podstead.storage.backup import copying, reading, sinks
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying import rows as copying_rows
 from podstead.storage.copying.bodies import copy_bodies, verify_bodies
@@ -335,9 +333,9 @@ def copy_files(source: RootLayout, target: RootLayout, on_step: OnStep) -> None:
 
 
 def _files(layout: RootLayout) -> Iterator[Path]:
-    left_out = not_copied(layout) | {layout.keys.name}
+    left_out = copying.not_copied(layout) | {layout.keys.name}
     for path in sorted(layout.root.iterdir()):
-        if path.name in left_out or path.name.startswith(DATABASE):
+        if path.name in left_out or path.name.startswith(reading.DATABASE):
             continue
         if path.is_dir():
             yield path
@@ -352,7 +350,7 @@ def _copy(path: Path, copy: Path) -> None:
         status = os.fstat(file.fileno())
         mode = stat.S_IMODE(status.st_mode)
         try:
-            sha256 = copy_hashed(file, draft, size_bytes=status.st_size, mode=mode)
+            sha256 = sinks.copy_hashed(file, draft, size_bytes=status.st_size, mode=mode)
         except EOFError as error:
             raise copying_rows.CopyFailed(f"{path} became shorter while it was copied.") from error
     with draft.open("rb", buffering=0) as file:

@@ -20,9 +20,7 @@ from podstead.app.operator.data_root import opened_store, served_settings, setti
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.features import container_hooks, write_hooks
-from podstead.pods.names import check_name
-from podstead.pods.provision import web_id_of
-from podstead.pods.template import root_acl
+from podstead.pods import names, provision, template
 from podstead.resources.context import WriteContext
 from podstead.resources.importing.importer import TreeImporter
 from podstead.resources.importing.values import ImportTarget
@@ -55,12 +53,12 @@ class OpenedPods(WriteContext):
     ) -> ImportTarget:
         """A new pod of that name, which belongs to ``owner``, by default its own WebID. Raises
         UnusablePodName."""
-        name = check_name(name)
+        name = names.check_name(name)
         root = ResourcePath(f"/{name}/")
-        owner = owner or web_id_of(self.settings.base_url, name)
+        owner = owner or provision.web_id_of(self.settings.base_url, name)
         now_ms = self.records.now_ms()
         pod = PodRecord(name, root, owner, now_ms if created_ms is None else created_ms)
-        rules = root_acl(owner).encode()
+        rules = template.root_acl(owner).encode()
         return ImportTarget(root=root, source_id=source_id, new_pod=pod, root_acl=rules)
 
     def may_own(self, web_id: str, *own_urls: str) -> bool:

@@ -27,8 +27,7 @@ from podstead.resources.exporting.contents import read_contents
 from podstead.resources.importing.pod_archive import ArchivedPod, PodArchiveFile
 from podstead.resources.importing.values import ImportReport, NotTaken
 from podstead.resources.renaming import NameMapping
-from podstead.storage.disk_space import DiskSpace
-from podstead.storage.record_store import RecordStore
+from podstead.storage import disk_space, record_store
 
 _PARTIAL: Final = ".partial"
 
@@ -88,7 +87,7 @@ async def export_pod(
 
 @contextmanager
 def _opened_archives(
-    settings: Settings, records: RecordStore
+    settings: Settings, records: record_store.RecordStore
 ) -> Iterator[RepositoryArchives | None]:
     """What archives contain besides resources, if a feature adds something."""
     with ExitStack() as stack:
@@ -180,7 +179,7 @@ async def import_pod(
 
 def _check_disk(settings: Settings, archive: PodArchiveFile) -> None:
     """Raises DiskFull if the archive says that it has more than there is room for."""
-    if archive.size_bytes > DiskSpace(settings.root).free_bytes():
+    if archive.size_bytes > disk_space.DiskSpace(settings.root).free_bytes():
         raise DiskFull
 
 

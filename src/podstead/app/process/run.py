@@ -15,13 +15,11 @@ from pathlib import Path
 
 from podstead.app.adapters.engine import share_rows
 from podstead.app.adapters.root import former_base_urls, prepared_root
+from podstead.app.process import certificate, logs, worker
 from podstead.app.process.admin import opened_admin
-from podstead.app.process.certificate import prepare_keys
 from podstead.app.process.listening import closing_all, inherited_listener, open_listeners
-from podstead.app.process.logs import configure_logging
 from podstead.app.process.preload import preload
 from podstead.app.process.serve import ExitReason, serve
-from podstead.app.process.worker import Factory
 from podstead.config import Settings
 from podstead.features import features, only_offer
 
@@ -82,7 +80,7 @@ def _read(file: Path) -> str:
 def run_server(
     settings: Settings,
     *,
-    factory: Factory,
+    factory: worker.Factory,
     on_ready: Callable[[Settings], None],
     accept_loss: bool = False,
 ) -> ExitReason:
@@ -93,11 +91,11 @@ def run_server(
 
     Raises StartRefused or RootUnusable, before anything is served, and StorageError.
     """
-    configure_logging(settings)
+    logs.configure_logging(settings)
     workers = settings.workers or usable_cores()
     settings = dataclasses.replace(settings, workers=workers)
     source = only_offer(each if each.has_certificate(settings) else None for each in features())
-    keys = None if source else prepare_keys(settings)
+    keys = None if source else certificate.prepare_keys(settings)
     for feature in features():
         feature.check_machine(settings)
     keep_certificate = None
@@ -116,7 +114,7 @@ def run_server(
             own = source.certificate(settings)
             own.ensure()  # before anything is served
             settings = dataclasses.replace(settings, ssl_cert=own.file, ssl_key=own.file)
-            keys = prepare_keys(settings)
+            keys = certificate.prepare_keys(settings)
             keep_certificate = own.keep
         preload(settings)
         share_rows(settings)

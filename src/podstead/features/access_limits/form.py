@@ -21,8 +21,7 @@ from podstead.core.vocab import LDP_BASIC_CONTAINER
 from podstead.features.access_limits import limits
 from podstead.features.access_limits.codes import LimitCodes
 from podstead.features.access_limits.enforcement import StoredLimit
-from podstead.resources.outcome import ResourceRequest
-from podstead.resources.service import ResourceService
+from podstead.resources import outcome, service
 from podstead.storage.record_store import RecordStore, Versioned
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import addresses, formats, templates
@@ -54,7 +53,7 @@ class LimitForm:
     """Shows the fields of limits in one person's pod, and reads them."""
 
     records: RecordStore
-    resources: ResourceService
+    resources: service.ResourceService
     base_url: str
 
     async def tree(self, pod: str) -> Node:
@@ -250,7 +249,7 @@ class LimitForm:
         if not await self._is_there(own_folder):
             path, link_types = ResourcePath(own_folder), (LDP_BASIC_CONTAINER,)
             operation = Operation("PUT", path, link_types=link_types)
-            await self.resources.handle(ResourceRequest(operation, owner))
+            await self.resources.handle(outcome.ResourceRequest(operation, owner))
         return own_folder
 
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from podstead.features.access_limits.enforcement import PAGE, LimitStore, client_key, token_key
-from podstead.web.pages.addresses import SECURITY
-from podstead.web.pages.request import Person
-from podstead.web.pages.texts import _
+from podstead.web.pages import addresses, request, texts
 from podstead.web.sharing.reminders import UNUSED_MS, AccessReminder, ReminderKind, reminder_of_end
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ class LimitReminders:
     limits: LimitStore
     services: Services
 
-    async def of(self, person: Person, *, now_ms: int) -> Sequence[AccessReminder]:
+    async def of(self, person: request.Person, *, now_ms: int) -> Sequence[AccessReminder]:
         """Raises StorageError."""
         owners = filter(None, (person.account_id, person.web_id))
         ends_ms = {
@@ -46,11 +44,16 @@ class LimitReminders:
             for token in await self.services.store.list_tokens(pod=pod.strip("/")):
                 end_ms = ends_ms.get(token_key(token.token_id))
                 if token.revoked_s is None:
-                    address, name = f"{SECURITY}?view=programs", _("Token of your pod")
+                    address, name = (
+                        f"{addresses.SECURITY}?view=programs",
+                        texts._("Token of your pod"),
+                    )
                     found += reminder_of_end(end_ms, name, address, now_ms=now_ms)
         return found
 
-    async def _let_in(self, person: Person) -> AsyncIterator[tuple[Sequence[str], str, int | None]]:
+    async def _let_in(
+        self, person: request.Person
+    ) -> AsyncIterator[tuple[Sequence[str], str, int | None]]:
         """What has an account's consent or credentials: the keys of its limits, its name, and since
         when it has not been used, if that is known."""
         provider, account_id = self.services.provider, person.account_id

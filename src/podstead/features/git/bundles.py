@@ -19,16 +19,13 @@ from podstead.config import Settings
 from podstead.core.errors import RequestRefused, ServerTrouble, StorageError, Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.features import TakenRepositories
-from podstead.features.git import entries, repositories
-from podstead.features.git.configuration import IGNORED_DEFECTS
+from podstead.features.git import configuration, entries, repositories
 from podstead.features.git.directories import Directories, directories_of
 from podstead.features.git.processes import GitProcesses, installed_git
 from podstead.resources.exporting.contents import Bundled, RepositoryBundle
 from podstead.resources.importing.pod_archive import ArchivedRepository
 from podstead.resources.importing.values import NotTaken
-from podstead.storage.layout import RootLayout
-from podstead.storage.open_body import StreamedBody
-from podstead.storage.record_store import RecordStore
+from podstead.storage import layout, open_body, record_store
 from podstead.storage.records import Entry
 
 _PIECE_BYTES: Final = 256 * 1024
@@ -41,7 +38,7 @@ _HEAD: Final = "HEAD"
 _BRANCHES: Final = "refs/heads/"
 
 
-class BundleFile(StreamedBody):
+class BundleFile(open_body.StreamedBody):
     """A bundle in a file that has no name (:class:`podstead.storage.open_body.OpenBody`)."""
 
     def __init__(self, path: Path) -> None:
@@ -69,7 +66,7 @@ class BundleFile(StreamedBody):
 class RepositoryBundles:
     """Makes bundles of the repositories of containers, and repositories of bundles."""
 
-    records: RecordStore
+    records: record_store.RecordStore
     directories: Directories
     processes: GitProcesses | None
     """``None`` if no repository can be bundled."""
@@ -182,7 +179,7 @@ class RepositoryBundles:
 
     async def _git(self, repository: Path, *arguments: str) -> str:
         assert self.processes is not None  # noqa: S101 - the callers have looked
-        defects = {f"fetch.fsck.{each}": "ignore" for each in IGNORED_DEFECTS}
+        defects = {f"fetch.fsck.{each}": "ignore" for each in configuration.IGNORED_DEFECTS}
         return await self.processes.run_in(
             repository, *arguments, changes=defects, time_limit_s=_LIMIT_S
         )
@@ -195,7 +192,9 @@ def _references(listed: str) -> dict[str, str]:
 
 
 @contextmanager
-def opened_bundles(settings: Settings, records: RecordStore) -> Iterator[RepositoryBundles]:
+def opened_bundles(
+    settings: Settings, records: record_store.RecordStore
+) -> Iterator[RepositoryBundles]:
     """For a command, with the git of this machine if there is one."""
-    with closing(directories_of(RootLayout(settings.root))) as directories:
+    with closing(directories_of(layout.RootLayout(settings.root))) as directories:
         yield RepositoryBundles(records, directories, installed_git())

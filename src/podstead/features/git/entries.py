@@ -8,8 +8,7 @@ same path does not get the repository of the first one, even after a crash. Pure
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, NewType
 
-from podstead.core.codes import ErrorCode
-from podstead.core.errors import Conflict
+from podstead.core import codes, errors
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.storage import records as storage_records
 from podstead.storage.protocol import EntryRegistry
@@ -60,7 +59,7 @@ def put_repository(container: ResourcePath, name: RepositoryName) -> storage_rec
     )
 
 
-class GitCodes(ErrorCode):
+class GitCodes(codes.ErrorCode):
     """What errors of git repositories say to people."""
 
     CONTAINS_REPOSITORY = (
@@ -94,7 +93,7 @@ class RepositoryRecords:
         some = await store.list_entries(KIND, owner=storage_root(source), limit=1, now_ms=now_ms)
         for entry in entries if some else ():
             if await store.read_entry(entry, now_ms=now_ms) is not None:
-                raise Conflict(GitCodes.CONTAINS_REPOSITORY)
+                raise errors.Conflict(GitCodes.CONTAINS_REPOSITORY)
         return Changes(None, (), [storage_records.NoEntry(entry) for entry in entries])
 
     async def of_renaming(

@@ -13,8 +13,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from podstead.core.background import cancel_and_wait
-from podstead.core.errors import PodsteadError
+from podstead.core import background, errors
 from podstead.features.git.directories import ANSWER_VARIABLE, QUESTION_VARIABLE
 
 logger = logging.getLogger("podstead.git")
@@ -62,7 +61,7 @@ class Permission:
     async def end(self) -> None:
         """Stop answering. A hook that waits for a decision then fails."""
         if self._task is not None:
-            await cancel_and_wait([self._task])
+            await background.cancel_and_wait([self._task])
             self._task = None
             os.close(self._question)
             os.close(self._answer)
@@ -74,7 +73,7 @@ class Permission:
         answer = _YES
         try:
             await self._permit()
-        except PodsteadError as error:
+        except errors.PodsteadError as error:
             logger.info("A push was refused when its references were about to change: %s", error)
             answer = _NO
         except Exception:

@@ -14,17 +14,13 @@ from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
 from podstead.core.operation import NO_BODY, Operation, RequestBody
 from podstead.core.vocab import LDP_BASIC_CONTAINER
-from podstead.features.git import protocol
-from podstead.features.git.configuration import environment
-from podstead.features.git.entries import RepositoryName
+from podstead.features.git import configuration, entries, protocol
 from podstead.features.git.processes import GitProcesses, HttpBackend
 from podstead.features.git.repositories import EMPTY, ClaimedRepository, Repositories
-from podstead.resources.outcome import ResourceRequest
-from podstead.resources.service import ResourceService
+from podstead.resources import outcome, service
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.protocol import Store
-from podstead.wac import modes
-from podstead.wac.effective import paths_to_read
+from podstead.wac import effective, modes
 from podstead.wac.gate import Gate, GrantedAccess
 
 _MAX_ATTEMPTS: Final = 16
@@ -54,7 +50,7 @@ class _Admitted:
     """The result of authorizing a request."""
 
     exists: bool
-    repository: RepositoryName | None
+    repository: entries.RepositoryName | None
     grant: GrantedAccess
 
 
@@ -67,7 +63,7 @@ class GitService:
 
     store: Store
     gate: Gate
-    resources: ResourceService
+    resources: service.ResourceService
     repositories: Repositories
     processes: GitProcesses
     capacity: StorageCapacity
@@ -110,7 +106,9 @@ class GitService:
         container = asked.container
         for _ in range(_MAX_ATTEMPTS):
             name = await self.repositories.name_of(container)
-            snapshot = await self.store.read_metadata(paths_to_read(modes.any_member(container)))
+            snapshot = await self.store.read_metadata(
+                effective.paths_to_read(modes.any_member(container))
+            )
             required = (
                 modes.for_put(container, snapshot) if asked.is_push else modes.for_clone(container)
             )
@@ -202,7 +200,7 @@ class GitService:
             link_types=(LDP_BASIC_CONTAINER,),
             origin=caller.origin,
         )
-        await self.resources.handle(ResourceRequest(operation, caller.agent))
+        await self.resources.handle(outcome.ResourceRequest(operation, caller.agent))
 
     async def _finish(
         self, running: HttpBackend, claimed: ClaimedRepository
@@ -226,7 +224,7 @@ class GitService:
         transfer: protocol.Transfer,
         content: AsyncIterator[bytes],
         *,
-        name: RepositoryName,
+        name: entries.RepositoryName,
         holding: int | None = None,
         changes: Mapping[str, str] | None = None,
         permit: Callable[[], Awaitable[None]] | None = None,
@@ -240,7 +238,7 @@ class GitService:
             agent=None if agent is None else agent.iri,
             client_address=caller.address,
         )
-        settings = environment(
+        settings = configuration.environment(
             self.processes.search_path,
             repository=directory,
             changes={"http.receivepack": _word(asked.is_push), **(changes or {})},

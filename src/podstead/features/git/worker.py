@@ -12,16 +12,10 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, RequestBody
 from podstead.features import WorkerFeature
-from podstead.features.git import GitSettings
-from podstead.features.git.bundles import RepositoryBundles
-from podstead.features.git.directories import directories_of
-from podstead.features.git.entries import RepositoryName
+from podstead.features.git import GitSettings, bundles, directories, entries, protocol, repositories
 from podstead.features.git.processes import GitProcesses, find_git
-from podstead.features.git.protocol import GitRequest, Transfer, git_request
-from podstead.features.git.repositories import Repositories, sweep_repositories
 from podstead.features.git.service import Caller, GitService
-from podstead.storage.layout import RootLayout
-from podstead.storage.records import Write
+from podstead.storage import layout, records
 from podstead.web.limits import address_key
 from podstead.web.request import Request
 from podstead.web.response import Response, relayed_response
@@ -43,7 +37,7 @@ async def _whole(body: RequestBody) -> InMemoryBody:
 class ClaimedGitRequest:
     """One request of git (:class:`podstead.web.routes.ClaimedRequest`)."""
 
-    asked: GitRequest
+    asked: protocol.GitRequest
     service: GitService
     label = "git"
 
@@ -55,7 +49,7 @@ class ClaimedGitRequest:
         """Pass the request to git and its response back. Raises RequestRefused and
         ServerTrouble."""
         get = request.fields.get
-        transfer = Transfer(
+        transfer = protocol.Transfer(
             content_type=get(b"content-type"),
             content_coding=get(b"content-encoding"),
             protocol=get(b"git-protocol"),
@@ -80,20 +74,20 @@ class RepositorySweep(WorkerFeature):
     def __init__(self, services: Services, processes: GitProcesses | None = None) -> None:
         self._store = services.store
         self._clock = services.clock
-        self._directories = directories_of(RootLayout(services.settings.root))
-        self._measured: set[RepositoryName] = set()
+        self._directories = directories.directories_of(layout.RootLayout(services.settings.root))
+        self._measured: set[entries.RepositoryName] = set()
         self._task: asyncio.Task[None] | None = None
         self._again = False
         self.observer = self
-        self.bundler = RepositoryBundles(services.records, self._directories, processes)
+        self.bundler = bundles.RepositoryBundles(services.records, self._directories, processes)
 
     async def sweep(self) -> None:
         """Remove them now. Raises StorageError."""
-        await sweep_repositories(
+        await repositories.sweep_repositories(
             self._store, self._directories, self._clock, measured=self._measured
         )
 
-    def committed(self, agent: Identity | None, write: Write) -> None:  # noqa: ARG002
+    def committed(self, agent: Identity | None, write: records.Write) -> None:  # noqa: ARG002
         """Remove repositories in the background if a container was deleted."""
         for path in write.deletes:  # few writes delete anything
             if path.endswith("/"):
@@ -125,7 +119,9 @@ class GitInWorker(RepositorySweep):
         self._processes = GitProcesses(find_git(), max_processes=settings.git_processes)
         super().__init__(services, self._processes)
         self._services = services
-        self._repositories = Repositories(services.records, self._directories, self._processes)
+        self._repositories = repositories.Repositories(
+            services.records, self._directories, self._processes
+        )
         self.claim = self._claim
 
     @cached_property
@@ -143,7 +139,7 @@ class GitInWorker(RepositorySweep):
 
     def _claim(self, method: str, path: ResourcePath, query: bytes) -> ClaimedGitRequest | None:
         """The request, if it is one of git's protocol."""
-        asked = git_request(method, path, query)
+        asked = protocol.git_request(method, path, query)
         return None if asked is None else ClaimedGitRequest(asked, self._service)
 
     async def start(self) -> None:

@@ -29,8 +29,7 @@ from podstead.storage.former_states import REPLACED, FormerState
 from podstead.storage.open_body import OpenBody
 from podstead.storage.records import Metadata, ResourceKind
 from podstead.wac.modes import Mode
-from podstead.web import response
-from podstead.web.forms import only, read_query
+from podstead.web import forms, response
 from podstead.web.pages.formats import iso_time
 from podstead.web.request import Request
 from podstead.web.resource_responses import SANDBOX, http_date
@@ -163,7 +162,7 @@ class MementoEndpoint:
     async def version(self, request: Request, agent: Identity | None) -> response.Response:
         """Send a version. Raises NotFound."""
         path, versions = await self._found(request, agent)
-        wanted = only(read_query(request), "version")
+        wanted = forms.only(forms.read_query(request), "version")
         for each in versions:
             if each.metadata.version == wanted:
                 body = await self._versions.open(each)

@@ -22,9 +22,7 @@ from podstead.core.identifiers import ResourcePath, is_container, storage_root, 
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation
 from podstead.features.history.retention import Retentions
-from podstead.resources.outcome import ResourceRequest
-from podstead.resources.service import ResourceService
-from podstead.resources.uploads import DraftBody
+from podstead.resources import outcome, service, uploads
 from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
 from podstead.storage.open_body import OpenBody, whole_body
 from podstead.storage.protocol import Snapshot
@@ -154,7 +152,7 @@ class FormerStateService:
 
 
 async def write_again(
-    resources: ResourceService,
+    resources: service.ResourceService,
     agent: Identity | None,
     former: Metadata,
     body: OpenBody,
@@ -163,9 +161,13 @@ async def write_again(
     """Let a resource have its former content, by an ordinary PUT. Raises what that raises."""
     content_type = former.content_type
     operation = Operation(
-        "PUT", former.path, DraftBody(body), conditions=conditions, content_type=content_type
+        "PUT",
+        former.path,
+        uploads.DraftBody(body),
+        conditions=conditions,
+        content_type=content_type,
     )
-    await resources.handle(ResourceRequest(operation, agent))
+    await resources.handle(outcome.ResourceRequest(operation, agent))
 
 
 def _subject(state: FormerState, acl: ResourcePath) -> ResourcePath:

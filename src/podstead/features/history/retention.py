@@ -32,8 +32,7 @@ from podstead.storage.capacity import PodQuotas
 from podstead.storage.former_states import FORMER_STATE, FormerState, former_state_of
 from podstead.storage.quota import fixed_charge
 from podstead.storage.record_store import RecordKind, RecordStore
-from podstead.wac.effective import acl_paths
-from podstead.wac.modes import governed
+from podstead.wac import effective, modes
 
 logger = logging.getLogger("podstead.history")
 
@@ -508,9 +507,9 @@ def _rules_of(
             acls[each.path] = each
     found = []
     for path in paths:
-        place = governed(path)
+        place = modes.governed(path)
         if not place.is_acl:
-            for acl in acl_paths(place.subject):
+            for acl in effective.acl_paths(place.subject):
                 if acl in acls:
                     found.append((path, acls[acl]))
                     break

@@ -18,13 +18,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from podstead.core import identifiers
-from podstead.core.codes import ErrorCode
-from podstead.core.date_times import DAY_MS
+from podstead.core import codes, date_times, identifiers, media_types, operation
 from podstead.core.errors import AccessDenied, Conflict, NotAuthenticated, NotFound
 from podstead.core.identity import Identity
-from podstead.core.media_types import essence
-from podstead.core.operation import Operation
 from podstead.features.history.past import FormerStateService
 from podstead.features.history.retention import BATCH, Keeper, drop_all
 from podstead.resources.costly_work import AgentSemaphores
@@ -53,7 +49,7 @@ _MAX_PAGES: Final = 4
 """How many times :data:`LOOKED_AT` items are looked at for one request."""
 
 
-class TrashCodes(ErrorCode):
+class TrashCodes(codes.ErrorCode):
     """What errors of the trash say to people."""
 
     TOO_LARGE = "This is too large to be restored at once"
@@ -136,7 +132,7 @@ class Trash:
             " AND (ended_ms < %s OR ended_ms = %s AND (path, version) > (%s, %s))"
             " ORDER BY ended_ms DESC, path, version LIMIT %s"
         )
-        ended_ms, path, version = self.past.records.now_ms() + DAY_MS, "", ""
+        ended_ms, path, version = self.past.records.now_ms() + date_times.DAY_MS, "", ""
         for _ in range(_MAX_PAGES):
             key = (ended_ms, ended_ms, path, version)
             states = await self.past.select(root, condition, place, end_of(place), *key, LOOKED_AT)
@@ -400,7 +396,7 @@ class Trash:
                 return put.body.content
             return await self.past.content(originals[put.path])
 
-        request = ResourceRequest(Operation("PUT", target, origin=origin), agent)
+        request = ResourceRequest(operation.Operation("PUT", target, origin=origin), agent)
         request.records = tuple(state.drop for state in gone)
         await self.resources.create(request, puts, read)
 
@@ -425,7 +421,7 @@ class Trash:
             content = await self.past.content(state)
             new = await relocated(self.documents, content, content_type, relocation)
             if new is not None:
-                content_type, body = essence(content_type), InlineBody(new)
+                content_type, body = media_types.essence(content_type), InlineBody(new)
         return Put(path, kind, content_type, body, creates=True, created_ms=state.created_ms)
 
 

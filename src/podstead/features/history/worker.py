@@ -30,9 +30,7 @@ from podstead.features.history.undo_page import UndoPage
 from podstead.features.history.version_pages import VersionPages
 from podstead.storage.record_store import Lease, RecordStore
 from podstead.web.forms import only, read_query
-from podstead.web.pages.formats import iso_time
-from podstead.web.pages.rendering import NavigationRow
-from podstead.web.pages.texts import N_
+from podstead.web.pages import formats, rendering, texts
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, Response, empty_response, json_content_response
 from podstead.web.routes import REST, Access, Route, is_reserved, plain_routes, rest_of_path, route
@@ -115,8 +113,8 @@ class TrashEndpoint:
             "resource": self._base_url + state.path,
             "type": state.content_type,
             "size": state.size_bytes,
-            "modified": iso_time(state.modified_ms),
-            "deleted": iso_time(state.ended_ms),
+            "modified": formats.iso_time(state.modified_ms),
+            "deleted": formats.iso_time(state.ended_ms),
             "agent": item.agent,
             "client": item.client,
         }
@@ -136,7 +134,7 @@ def _addressed(request: Request) -> tuple[ResourcePath, ResourcePath, str]:
 class HistoryInWorker(WorkerFeature):
     """Keeps former states, and gives them back."""
 
-    navigation: Sequence[NavigationRow] = ((TRASH, "trash", N_("Trash")),)
+    navigation: Sequence[rendering.NavigationRow] = ((TRASH, "trash", texts.N_("Trash")),)
 
     def __init__(self, services: Services) -> None:
         own = services.settings.of(HistorySettings)

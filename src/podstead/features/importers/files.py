@@ -15,10 +15,8 @@ from podstead.core.errors import BadRequest, NotFound
 from podstead.features.importers.file_sources import PlainFiles, WebDavFolder
 from podstead.features.importers.folders import Unreadable
 from podstead.features.importers.values import FoundResource, LeftOut
-from podstead.outbound.errors import Refused
-from podstead.outbound.fetch import trusted_certificates
+from podstead.outbound import errors, fetch, urls
 from podstead.outbound.guard import opened_guard
-from podstead.outbound.urls import UrlRules, origin_of_url
 from podstead.resources.importing.values import ImportedResource, ImportReport
 
 
@@ -101,12 +99,16 @@ async def webdav_folder(
     """The files of a folder on a WebDAV server. Raises BadRequest for a URL that is not one."""
     try:
         # The operator chose the server, which may be in a private network or on this machine.
-        rules = UrlRules(private_origins=frozenset({origin_of_url(url)}), loopback_allowed=True)
+        rules = urls.UrlRules(
+            private_origins=frozenset({urls.origin_of_url(url)}), loopback_allowed=True
+        )
         rules.admit(url)
-    except Refused as refused:
+    except errors.Refused as refused:
         raise BadRequest(f"'{url}' is not the URL of a folder on a WebDAV server.") from refused
     with opened_guard(rules) as guard:
-        yield WebDavFolder(url, guard, tls=trusted_certificates(), user=user, password=password)
+        yield WebDavFolder(
+            url, guard, tls=fetch.trusted_certificates(), user=user, password=password
+        )
 
 
 def _container(into: str) -> identifiers.ResourcePath:

@@ -17,10 +17,9 @@ from podstead.core.identity import Identity
 from podstead.features import WorkerFeature
 from podstead.web.browsers import see_other
 from podstead.web.cors import CorsPolicy
-from podstead.web.pages import addresses
+from podstead.web.pages import addresses, templates
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
-from podstead.web.pages.templates import asset_url, load_assets
 from podstead.web.request import Request
 from podstead.web.response import Response, content_response
 from podstead.web.routes import Route, plain_routes, route
@@ -104,7 +103,7 @@ class InstallableEndpoint:
             "theme_color": _GROUND,
             "icons": [
                 {
-                    "src": asset_url(f"icon-{size}.png"),
+                    "src": templates.asset_url(f"icon-{size}.png"),
                     "sizes": f"{size}x{size}",
                     "purpose": purpose,
                 }
@@ -129,7 +128,9 @@ class InstallableEndpoint:
     async def worker(self, request: Request, _identity: Identity | None) -> Response:
         """At this address, since a service worker serves the pages below its own folder."""
         return content_response(
-            b"\n".join(load_assets()[each] for each in ("service-worker.js", *self.scripts)),
+            b"\n".join(
+                templates.load_assets()[each] for each in ("service-worker.js", *self.scripts)
+            ),
             "text/javascript; charset=utf-8",
             method=request.method,
             headers=_CHECK_AGAIN,

@@ -8,25 +8,21 @@ from collections.abc import AsyncGenerator, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
-from podstead.core.identifiers import ResourcePath
-from podstead.core.identity import Identity
+from podstead.core import identifiers, identity
 from podstead.features import WorkerFeature
 from podstead.features.legacy_notifications import LegacyNotificationSettings, protocol
 from podstead.features.legacy_notifications import session as updates_session
 from podstead.notifications.deliveries import EndReason, QueueClosed, QueueItem, SubscriberQueue
 from podstead.notifications.listening import Ended
 from podstead.notifications.readers import Subscriber
-from podstead.web import websocket
-from podstead.web.authentication import LimitedAuthentication
+from podstead.web import authentication, response, routes, websocket
 from podstead.web.request import Request
-from podstead.web.response import HeaderField
-from podstead.web.routes import Access, Route
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
     from podstead.config import Settings
 
-UPDATES_PATH: Final = ResourcePath("/.notifications")
+UPDATES_PATH: Final = identifiers.ResourcePath("/.notifications")
 
 _EXPLANATION = b"This is a WebSocket that speaks solid-0.1. Connect to it, and send: sub <URL>\n"
 
@@ -37,11 +33,13 @@ class LegacyNotificationsInWorker(WorkerFeature):
     def __init__(self, services: Services) -> None:
         socket = UpdatesSocket(services)
         methods = {"GET": socket.get, "HEAD": socket.get}
-        self.routes = (Route(UPDATES_PATH, methods, Access.PUBLIC, socket=socket.connect),)
+        self.routes = (
+            routes.Route(UPDATES_PATH, methods, routes.Access.PUBLIC, socket=socket.connect),
+        )
         self.resource_headers = (updates_via(services.settings),)
 
 
-def updates_via(settings: Settings) -> HeaderField:
+def updates_via(settings: Settings) -> response.HeaderField:
     """The field with the URL of the socket (L-1): wss for https, ws for http."""
     base_url = settings.sockets_base_url or settings.base_url
     return b"updates-via", f"ws{base_url.removeprefix('http')}{UPDATES_PATH}".encode("ascii")
@@ -71,11 +69,11 @@ class UpdatesSocket(websocket.SocketEndpoint):
         self._is_alone = commits_alone(settings)
 
     @cached_property
-    def _authentication(self) -> LimitedAuthentication:
+    def _authentication(self) -> authentication.LimitedAuthentication:
         return self._services.limited_authentication()
 
     async def connect(
-        self, socket: websocket.WebSocket, request: Request, agent: Identity | None
+        self, socket: websocket.WebSocket, request: Request, agent: identity.Identity | None
     ) -> None:
         """Serve one socket to its end. Raises RateLimited before it accepts the socket."""
         with self._sockets.admit(request.client_address, agent) as queue:

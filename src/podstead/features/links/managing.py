@@ -20,9 +20,7 @@ from podstead.resources.sharing.documents import RulesChanged
 from podstead.resources.sharing.service import SharingService, SharingState
 from podstead.web.codes import WebCodes
 from podstead.web.console.settings import SettingText, add_setting_texts
-from podstead.web.files.content import RawContent
-from podstead.web.files.documents import DocumentContents
-from podstead.web.files.members import MemberLists
+from podstead.web.files import content, documents, members
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import PREFIX, local_address, share_url, shown_name
 from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
@@ -320,10 +318,10 @@ class LinksInWorker(WorkerFeature):
                 self._links,
                 visitors,
                 resources,
-                MemberLists(resources),
-                DocumentContents(resources),
+                members.MemberLists(resources),
+                documents.DocumentContents(resources),
                 services.pages.previews,
-                RawContent(resources, services.responder),
+                content.RawContent(resources, services.responder),
                 self._passwords,
             )
         )

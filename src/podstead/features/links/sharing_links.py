@@ -27,8 +27,7 @@ from podstead.features.links import MOST_LINKS, LinkSettings
 from podstead.resources.planning import PodRecordsHook
 from podstead.resources.sharing.documents import Edit
 from podstead.resources.sharing.service import SharingService, SharingState
-from podstead.storage import record_store
-from podstead.storage.protocol import Snapshot
+from podstead.storage import protocol, record_store
 from podstead.storage.records import PodRecord, Precondition, Record
 from podstead.wac.acl import earliest
 from podstead.wac.gate import Ceiling
@@ -241,7 +240,7 @@ class SharingLinks:
         agent_: Identity,
         origin: str | None,
         subject: ResourcePath,
-        snapshot: Snapshot,
+        snapshot: protocol.Snapshot,
     ) -> Ceiling | None:
         """What the link allows at this moment, whatever rules name its agent. Raises
         StorageError."""

@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from podstead.idp.audit import AuditEvent
+from podstead.web import browsers, registration
 from podstead.web.account.event_texts import event_text, source_text
-from podstead.web.browsers import browser_name
 from podstead.web.console.accounts import SETTINGS
 from podstead.web.pages.formats import date_text, moment_text
 from podstead.web.pages.templates import render
 from podstead.web.pages.texts import ENGLISH, LANGUAGES, _, ngettext, texts_in, use_texts
-from podstead.web.registration import AboutOperator
 
 _MAX_ABOUT_CHARACTERS: Final = 120
 
@@ -24,7 +23,7 @@ class MailSite:
     server_name: str
     base_url: str
     """The URL of the pages for signing in."""
-    operator: AboutOperator
+    operator: registration.AboutOperator
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +232,7 @@ def notices(site: MailSite, language: str, *, name: str, facts: Mapping[str, str
 def _circumstances(facts: Mapping[str, str]) -> Sequence[str]:
     lines = [_("Time: %(time)s UTC", time=moment_text(int(facts.get("at", "0"))))]
     if facts.get("browser"):
-        lines.append(_("Browser: %(browser)s", browser=browser_name(facts["browser"])))
+        lines.append(_("Browser: %(browser)s", browser=browsers.browser_name(facts["browser"])))
     if facts.get("address"):
         lines.append(_("IP address: %(address)s", address=facts["address"]))
     if facts.get("by"):

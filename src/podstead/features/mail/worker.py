@@ -19,15 +19,13 @@ from podstead.features.mail import LOOK_S, MailSettings
 from podstead.features.mail import destination as mail_destination
 from podstead.idp.administration.audit_log import Operator
 from podstead.storage.record_store import RecordStore
-from podstead.web import routes
+from podstead.web import forms, response, routes
 from podstead.web.console.accounts import SETTINGS, again, for_operators
 from podstead.web.console.settings import SettingForm, SettingText, add_setting_texts
-from podstead.web.forms import FormSubmission
 from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
-from podstead.web.response import Response
 
 if TYPE_CHECKING:
     from podstead.features.mail.sending import MailSender
@@ -102,7 +100,7 @@ class MailForm(SettingForm):
             "has_password": destination is not None and destination.password is not None,
         }
 
-    def text(self, sent: FormSubmission, stored: str) -> str:
+    def text(self, sent: forms.FormSubmission, stored: str) -> str:
         host, user, password = sent.text("host").strip(), sent.text("user"), sent.text("password")
         sender = sent.text("sender").strip()
         try:
@@ -173,7 +171,7 @@ class MailTrial:
 
     @routes.route(TRIAL, "POST")
     @for_operators
-    async def post(self, page: PageRequest, operator: Operator) -> Response:
+    async def post(self, page: PageRequest, operator: Operator) -> response.Response:
         await page.form()
         signing_in = again(page, MAIL)
         if signing_in is not None:

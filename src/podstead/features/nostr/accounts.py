@@ -15,8 +15,7 @@ from podstead.features.nostr.worker import NostrInWorker
 from podstead.idp.account_creation import FurtherRecords
 from podstead.idp.records import Account
 from podstead.idp.sessions import OpenSession
-from podstead.web.account.collections import Collection
-from podstead.web.account.security_page import SecuritySection
+from podstead.web.account import collections, security_page
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_
@@ -40,7 +39,7 @@ class NostrForm(SignInForm):
         """That of the addresses that events are signed for."""
 
 
-class KeySection(SecuritySection):
+class KeySection(security_page.SecuritySection):
     """The keys on the page about security."""
 
     async def facts(self, owner: OpenSession) -> Mapping[str, object]:  # noqa: ARG002
@@ -134,7 +133,7 @@ class NostrWithAccounts(NostrInWorker):
         return self._provider.pages.limit("nostr", nostr_pages.REQUESTS_PER_MINUTE)
 
     @cached_property
-    def account_collections(self) -> Sequence[Collection[Any]]:  # type: ignore[override]
+    def account_collections(self) -> Sequence[collections.Collection[Any]]:  # type: ignore[override]
         site = self._provider.pages.site
         return (
             nostr_pages.NostrKeyCollection(

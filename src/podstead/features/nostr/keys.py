@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from podstead.core import vocab
-from podstead.core.strict_json import parse_object
+from podstead.core import strict_json, vocab
 from podstead.rdf.graph import Graph, Iri, Literal, Object, Subject
 
 MAX_KEYS: Final = 32
@@ -95,7 +94,7 @@ def _texts(said: Iterable[Object]) -> Iterator[str]:
 def _key_of_jwk(text: str) -> str | None:
     """The key of a JSON Web Key of the curve secp256k1 (RFC 8812 section 3.1)."""
     try:
-        jwk = parse_object(text.encode())
+        jwk = strict_json.parse_object(text.encode())
     except ValueError:  # including text that cannot be encoded
         return None
     x = jwk.get("x")

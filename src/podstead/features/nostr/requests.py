@@ -17,8 +17,7 @@ from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.value import Value
-from podstead.features.nostr import events
-from podstead.features.nostr.keys import did_of
+from podstead.features.nostr import events, keys
 from podstead.storage.protocol import ReplayCache
 
 
@@ -189,7 +188,7 @@ class SignedRequests(CredentialScheme):
             return
         try:
             web_id = await self.linked.web_id_of(key)
-            if identity.iri not in {web_id, did_of(key)}:
+            if identity.iri not in {web_id, keys.did_of(key)}:
                 raise events.InvalidEvent("The key no longer belongs to this agent")
         except events.InvalidEvent as refusal:
             raise _refused(_event_in(credentials), refusal) from refusal
@@ -212,7 +211,7 @@ class SignedRequests(CredentialScheme):
         )
 
     async def _identity(self, event: events.NostrEvent, proven: events.VerifiedEvent) -> Identity:
-        did = did_of(event.public_key)
+        did = keys.did_of(event.public_key)
         web_id = None if self.linked is None else await self.linked.web_id_of(event.public_key)
         own = web_id is None or (
             self.linked is not None and await self.linked.is_linked(event.public_key)

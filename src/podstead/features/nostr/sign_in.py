@@ -16,11 +16,9 @@ from typing import Final
 
 from podstead.core.clock import Clock
 from podstead.core.errors import AccessDenied, NotAuthenticated
-from podstead.features.nostr import events
+from podstead.features.nostr import events, profile_keys, requests
 from podstead.features.nostr.links import NostrLinks
-from podstead.features.nostr.profile_keys import AllowedKeys
 from podstead.features.nostr.records import NOSTR_CHALLENGES, NostrCodes
-from podstead.features.nostr.requests import EventVerifier, unverified_event
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.challenges import Challenges, IssuedChallenge
@@ -79,7 +77,9 @@ class KeyProof:
 class SignedEvents:
     """Verifies signed events."""
 
-    def __init__(self, *, uses: EventVerifier, challenges: Challenges, clock: Clock) -> None:
+    def __init__(
+        self, *, uses: requests.EventVerifier, challenges: Challenges, clock: Clock
+    ) -> None:
         self._uses = uses
         self._challenges = challenges
         self._clock = clock
@@ -126,7 +126,7 @@ class SignedEvents:
         self, authorization: Sequence[bytes], *, url: str, has_content: bool
     ) -> tuple[events.NostrEvent, events.VerifiedEvent]:
         try:
-            credential = unverified_event(authorization)
+            credential = requests.unverified_event(authorization)
         except NotAuthenticated as refusal:
             raise events.InvalidEvent(str(refusal)) from refusal
         if credential is None or credential.as_password:
@@ -178,7 +178,7 @@ class NostrSignIn:
     """Signs in with keys whose possession was proven."""
 
     links: NostrLinks
-    allowed: AllowedKeys
+    allowed: profile_keys.AllowedKeys
     accounts: Accounts
     records: RecordStore
     audit: Audit

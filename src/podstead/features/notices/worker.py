@@ -8,18 +8,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from podstead.core.background import cancel_and_wait
-from podstead.core.caches import BoundedCache
-from podstead.core.errors import ServerTrouble
-from podstead.core.identifiers import ResourcePath, storage_root
-from podstead.core.identity import Identity
+from podstead.core import background, caches, errors, identifiers, identity
 from podstead.features import WorkerFeature
 from podstead.features.notices.delivery import NoticeBoxes
 from podstead.storage.records import Write
 from podstead.web.account.home import NEARLY_FULL_PERCENT, percent_used
-from podstead.web.pages.addresses import STORAGE
+from podstead.web.pages import addresses, texts
 from podstead.web.pages.notifier import PersonNotice, person_notice_kind
-from podstead.web.pages.texts import N_
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
@@ -28,7 +23,7 @@ logger = logging.getLogger("podstead.notices")
 
 NEARLY_FULL: Final = person_notice_kind(
     "nearly-full",
-    N_("Your pod “%(name)s” is nearly full"),
+    texts.N_("Your pod “%(name)s” is nearly full"),
     again_ms=7 * 24 * 3_600_000,
 )
 CHECKED_EVERY_MS: Final = 300_000
@@ -41,13 +36,15 @@ class SpaceWatch:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._checked: BoundedCache[ResourcePath, int] = BoundedCache(_MAX_REMEMBERED)
+        self._checked: caches.BoundedCache[identifiers.ResourcePath, int] = caches.BoundedCache(
+            _MAX_REMEMBERED
+        )
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def committed(self, agent: Identity | None, write: Write) -> None:
+    def committed(self, agent: identity.Identity | None, write: Write) -> None:
         """Begin to look, unless that was done a moment ago."""
         del agent
-        root = storage_root(write.puts[0].path) if write.puts else None
+        root = identifiers.storage_root(write.puts[0].path) if write.puts else None
         if root is None:
             return
         now_ms, checked_ms = self._services.clock.now_ms(), self._checked.get(root)
@@ -58,7 +55,7 @@ class SpaceWatch:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _check(self, root: ResourcePath) -> None:
+    async def _check(self, root: identifiers.ResourcePath) -> None:
         services = self._services
         try:
             quota_bytes = await services.capacity.quotas.of(root)
@@ -67,12 +64,12 @@ class SpaceWatch:
             name = root.strip("/")
             used_bytes = await services.store.used_bytes(name)
             pod = await services.store.read_pod(name)
-        except ServerTrouble:
+        except errors.ServerTrouble:
             logger.exception("How full a pod is could not be read")
             return
         percent = percent_used(used_bytes, quota_bytes)
         if pod is not None and percent is not None and percent >= NEARLY_FULL_PERCENT:
-            notice = PersonNotice(NEARLY_FULL, f"{STORAGE}?pod={name}", name)
+            notice = PersonNotice(NEARLY_FULL, f"{addresses.STORAGE}?pod={name}", name)
             await services.notifier.tell(pod.owner, notice)
 
     async def checked(self) -> None:
@@ -81,7 +78,7 @@ class SpaceWatch:
 
     async def stop(self) -> None:
         """Stop looking."""
-        await cancel_and_wait(self._tasks)
+        await background.cancel_and_wait(self._tasks)
 
 
 class NoticesInWorker(WorkerFeature):

@@ -16,9 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from podstead.core import base64url
-from podstead.core.codes import ErrorCode
-from podstead.core.errors import BadRequest
+from podstead.core import base64url, codes, errors
 from podstead.idp.audit import EventKind
 from podstead.idp.challenges import IssuedChallenge
 from podstead.idp.records import Account, Challenge
@@ -81,7 +79,7 @@ class PasskeyEvents(EventKind):
         return self is PasskeyEvents.COPIED
 
 
-class PasskeyCodes(ErrorCode):
+class PasskeyCodes(codes.ErrorCode):
     """What errors of passkeys say to people."""
 
     WITHOUT_NAME = "A passkey must have a name"
@@ -93,14 +91,14 @@ class PasskeyCodes(ErrorCode):
     TOO_MANY = "An account can have at most {number} passkeys; remove one first"
 
 
-class VerificationFailed(BadRequest):
+class VerificationFailed(errors.BadRequest):
     """The response does not prove what it should; nothing was changed."""
 
     known_text = "Verification failed"
     code = PasskeyCodes.NOT_VERIFIED
 
 
-class UnknownCredential(BadRequest):
+class UnknownCredential(errors.BadRequest):
     """No account on this server has this passkey."""
 
     known_text = "Unknown credential"

@@ -15,10 +15,8 @@ from podstead.features import WorkerFeature
 from podstead.features.passkeys import PasskeySettings, ceremonies
 from podstead.features.passkeys.service import FACTOR, Passkeys, SignedInByPasskey
 from podstead.features.passkeys.verifier import WebAuthnVerifier
+from podstead.idp import challenges, records, sessions
 from podstead.idp.authorizations import Authorizations
-from podstead.idp.challenges import Challenges
-from podstead.idp.records import Account
-from podstead.idp.sessions import OpenSession
 from podstead.idp.sign_in_methods import SecondStep
 from podstead.storage.record_store import Versioned
 from podstead.storage.records import Precondition
@@ -77,7 +75,7 @@ class PasskeyCollection(Collection[Versioned[ceremonies.Passkey]]):
     passkeys: Passkeys
     second_step: SecondStep | None
 
-    async def entries(self, owner: OpenSession) -> Sequence[Versioned[ceremonies.Passkey]]:
+    async def entries(self, owner: sessions.OpenSession) -> Sequence[Versioned[ceremonies.Passkey]]:
         return await self.passkeys.of_account(owner.account.account_id)
 
     def key(self, entry: Versioned[ceremonies.Passkey]) -> str:
@@ -176,7 +174,7 @@ class PasskeyEndpoints:
         )
         return json_response(200, {"success": True})
 
-    def _recent_owner(self, page: PageRequest, sent: FormSubmission) -> OpenSession:
+    def _recent_owner(self, page: PageRequest, sent: FormSubmission) -> sessions.OpenSession:
         owner = page.owner()
         if sent.fields.get("accountId") not in (None, owner.account.account_id):
             raise AccountMismatch
@@ -268,7 +266,7 @@ class PasskeyForm(SignInForm):
     def __init__(self, passkeys: Passkeys) -> None:
         self._passkeys = passkeys
 
-    async def hint(self, account: Account) -> str | None:
+    async def hint(self, account: records.Account) -> str | None:
         """A link to add a passkey to an account that has none (A-124)."""
         has_some = await self._passkeys.of_account(account.account_id)
         return None if has_some else "pods/passkeys/hint.html"
@@ -286,7 +284,7 @@ class PasskeysInWorker(WorkerFeature):
         self._party = party
         self._passkeys = Passkeys(
             records=provider.records,
-            challenges=Challenges(
+            challenges=challenges.Challenges(
                 ceremonies.PASSKEY_CHALLENGES,
                 lifetime_s=ceremonies.CHALLENGE_S,
                 records=provider.records,

@@ -15,8 +15,7 @@ from podstead.core import errors as core_errors
 from podstead.core.date_times import DAY_MS, day_of, read_day
 from podstead.core.identifiers import ResourcePath
 from podstead.features import WorkerFeature
-from podstead.features.personal_data import entries, finder, kinds
-from podstead.features.personal_data.months import MonthDay, weeks_of
+from podstead.features.personal_data import entries, finder, kinds, months
 from podstead.resources.sharing.documents import AgentDocuments, ReadDocument
 from podstead.storage.records import Metadata
 from podstead.wac.modes import Mode
@@ -262,7 +261,7 @@ class CollectionPages:
 
     def _weeks(
         self, places: Iterable[finder.PlacedEntry], month: str, today: str
-    ) -> Sequence[Sequence[MonthDay[EntryRow]]]:
+    ) -> Sequence[Sequence[months.MonthDay[EntryRow]]]:
         """The grid of a month; nothing for what is none."""
         if _month(month) is None:
             return ()
@@ -273,7 +272,7 @@ class CollectionPages:
         ]
         dated.sort(key=lambda each: (each[0], each[3]))
         with suppress(ValueError, OverflowError):  # a month at the end of all years
-            return weeks_of(month, (each[:3] for each in dated), today=today)
+            return months.weeks_of(month, (each[:3] for each in dated), today=today)
         return ()
 
     def _days(

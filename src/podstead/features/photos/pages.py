@@ -9,10 +9,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from podstead.app.services import Services
-from podstead.core.date_times import day_of
-from podstead.core.identifiers import ResourcePath
-from podstead.core.media_types import essence
-from podstead.core.numbers import whole_number
+from podstead.core import date_times, identifiers, media_types, numbers
 from podstead.features import WorkerFeature
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms
@@ -20,19 +17,13 @@ from podstead.resources.trees import tree_pages
 from podstead.storage.protocol import Store
 from podstead.storage.records import Metadata
 from podstead.wac.gate import Gate
+from podstead.web import response, routes
 from podstead.web.account.home import ChosenPod, chosen_pod
 from podstead.web.files.documents import ContentPreviews
-from podstead.web.pages.addresses import PREFIX, files_url, is_for_apps, shown_name
-from podstead.web.pages.formats import day_text, month_text
-from podstead.web.pages.kinds import is_photo
-from podstead.web.pages.rendering import NavigationRow
-from podstead.web.pages.request import PageRequest
+from podstead.web.pages import addresses, formats, kinds, rendering, request, texts
 from podstead.web.pages.site import Site
-from podstead.web.pages.texts import N_
-from podstead.web.response import Response
-from podstead.web.routes import route
 
-PHOTOS: Final = f"{PREFIX}/photos"
+PHOTOS: Final = f"{addresses.PREFIX}/photos"
 SHOWN: Final = 200
 """How many photos a page has."""
 MAX_RESOURCES: Final = 50_000
@@ -53,7 +44,7 @@ class Photo:
     @property
     def month(self) -> str:
         """Such as ``2026-07``."""
-        return day_of(self.at_ms)[:7]
+        return date_times.day_of(self.at_ms)[:7]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +66,8 @@ class PhotosPage:
     previews: ContentPreviews
     _turns: AgentSemaphores = field(init=False, default_factory=AgentSemaphores)
 
-    @route(PHOTOS, "GET")
-    async def get(self, page: PageRequest) -> Response:
+    @routes.route(PHOTOS, "GET")
+    async def get(self, page: request.PageRequest) -> response.Response:
         pod = chosen_pod(page, page.signed_in())
         # As for the used space; each picture is asked for by itself, with the rules for it.
         await self.gate.require_control(page.identity, pod.root)
@@ -85,7 +76,7 @@ class PhotosPage:
         month = page.query_text("month")
         start = next((i for i, each in enumerate(photos) if each.month <= month), len(photos))
         start = start if month else 0
-        given = whole_number(page.query_text("from"), 999_999)
+        given = numbers.whole_number(page.query_text("from"), 999_999)
         start = start if given is None else given
         part = photos[start : start + SHOWN]
         following = start + SHOWN
@@ -97,7 +88,7 @@ class PhotosPage:
             years=_years(photos, pod),
             chosen=month,
             months=[
-                (month_text(_first_ms(each)), [self._shown(photo) for photo in photos_of])
+                (formats.month_text(_first_ms(each)), [self._shown(photo) for photo in photos_of])
                 for each, photos_of in groupby(part, key=lambda photo: photo.month)
             ],
             newer=_address(pod) if start else None,
@@ -108,10 +99,12 @@ class PhotosPage:
     def _shown(self, photo: Photo) -> ShownPhoto:
         stored = photo.metadata
         return ShownPhoto(
-            shown_name(stored.path), files_url(stored.path), self.previews.picture(stored)
+            addresses.shown_name(stored.path),
+            addresses.files_url(stored.path),
+            self.previews.picture(stored),
         )
 
-    async def _photos(self, root: ResourcePath) -> tuple[Sequence[Photo], bool]:
+    async def _photos(self, root: identifiers.ResourcePath) -> tuple[Sequence[Photo], bool]:
         """The photos, the newest first, and whether these are all."""
         found: list[Metadata] = []
         seen = 0
@@ -121,13 +114,13 @@ class PhotosPage:
                 each
                 for each in resources
                 if each.kind.is_member
-                and not is_for_apps(each.path)
-                and is_photo(essence(each.content_type))
+                and not addresses.is_for_apps(each.path)
+                and kinds.is_photo(media_types.essence(each.content_type))
             ]
             if seen >= MAX_RESOURCES:
                 break
         found.sort(key=last_modified_ms, reverse=True)
-        taken: Mapping[ResourcePath, int] = await self.previews.taken(found[:MAX_DATED])
+        taken: Mapping[identifiers.ResourcePath, int] = await self.previews.taken(found[:MAX_DATED])
         photos = [Photo(each, taken.get(each.path, last_modified_ms(each))) for each in found]
         photos.sort(key=lambda each: (-each.at_ms, each.metadata.path))
         return photos, seen < MAX_RESOURCES
@@ -142,7 +135,7 @@ def _years(
         (
             year,
             [
-                (each, day_text(_first_ms(each), "LLL"), _address(pod, month=each))
+                (each, formats.day_text(_first_ms(each), "LLL"), _address(pod, month=each))
                 for each in months_of
             ],
         )
@@ -163,7 +156,7 @@ def _address(pod: ChosenPod, **query: str) -> str:
 class PhotosInWorker(WorkerFeature):
     """The page in one worker."""
 
-    content_navigation: Sequence[NavigationRow] = ((PHOTOS, "image", N_("Photos")),)
+    content_navigation: Sequence[rendering.NavigationRow] = ((PHOTOS, "image", texts.N_("Photos")),)
 
     def __init__(self, services: Services) -> None:
         self._services = services

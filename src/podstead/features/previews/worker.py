@@ -20,9 +20,7 @@ from podstead.features.previews.drawing import draw
 from podstead.features.previews.processes import RenderingProcesses, ThumbnailFiles
 from podstead.features.previews.tables import read_table
 from podstead.features.previews.taken import PictureDates, has_thumbnail
-from podstead.rdf.codecs import parse
-from podstead.rdf.errors import NotExpressible
-from podstead.rdf.graph import Dataset
+from podstead.rdf import codecs, errors, graph
 from podstead.resources.outcome import Result
 from podstead.resources.service import ResourceService
 from podstead.storage.layout import RootLayout
@@ -189,7 +187,7 @@ class Previews(documents.ContentPreviews):
         self, page: PageRequest, target: ResourcePath, view: str
     ) -> Mapping[str, Any]:
         links, language = Links(self._base_url, target), page.texts.language
-        made: dict[str, tuple[str, Callable[[Dataset], object]]] = {
+        made: dict[str, tuple[str, Callable[[graph.Dataset], object]]] = {
             STATEMENTS: ("statements", lambda read: read_statements(read, links)),
             GRAPH: ("drawing", lambda read: draw(read.default, links, language)),
             documents.PREVIEW: ("cards", lambda read: read_cards(read.default, links, language)),
@@ -208,7 +206,7 @@ class Previews(documents.ContentPreviews):
         decoded, html, reason = None, None, None
         try:
             read = await self._contents.text(page, target, shown_type)
-        except NotExpressible as error:
+        except errors.NotExpressible as error:
             reason = error.reason
         else:
             decoded = read.decoded
@@ -225,7 +223,7 @@ class Previews(documents.ContentPreviews):
         }
 
     async def _statements(
-        self, page: PageRequest, target: ResourcePath, work: Callable[[Dataset], _Result]
+        self, page: PageRequest, target: ResourcePath, work: Callable[[graph.Dataset], _Result]
     ) -> _Result | None:
         """The result of some work on the statements of a document; ``None`` if they are too many.
 
@@ -238,7 +236,7 @@ class Previews(documents.ContentPreviews):
         base_iri = self._base_url + target
 
         def worked() -> _Result:
-            return work(parse(content, media_types.N_QUADS, base_iri=base_iri).dataset)
+            return work(codecs.parse(content, media_types.N_QUADS, base_iri=base_iri).dataset)
 
         if len(content) < _THREAD_FROM_BYTES:
             return worked()

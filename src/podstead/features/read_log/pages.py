@@ -8,11 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from podstead.app.services import Services
-from podstead.core import identifiers
-from podstead.core.background import Background
-from podstead.core.errors import NotFound
-from podstead.core.identity import Identity
-from podstead.core.numbers import whole_number
+from podstead.core import background, errors, identifiers, identity, numbers
 from podstead.features import WorkerFeature
 from podstead.features.read_log import ReadLogSettings
 from podstead.features.read_log.recording import LOGS, ReadLog, ReadLogCodes, ReadRecorder, Reads
@@ -69,7 +65,7 @@ class ReadLogPage:
     @route(READ_LOG + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         folder, stored = await self._log(page)
-        index = whole_number(page.query_text("page"), 99_999) or 0
+        index = numbers.whole_number(page.query_text("page"), 99_999) or 0
         rows, more = await self._rows(page.identity, stored, index)
         if not page.wants_page:
             return json_response(200, self._json(folder, stored, rows, index + 1 if more else None))
@@ -120,12 +116,12 @@ class ReadLogPage:
         await self.services.gate.require_control(page.identity, folder)
         found = await self.services.store.read_metadata((folder,))
         if not identifiers.is_container(folder) or found[folder] is None or folder.count("/") < 2:
-            raise NotFound(ReadLogCodes.NO_FOLDER)
+            raise errors.NotFound(ReadLogCodes.NO_FOLDER)
         stored = await self.recorder.records.read(LOGS, folder)
         return folder, None if stored is None else stored.value
 
     async def _rows(
-        self, viewer: Identity | None, log: ReadLog | None, index: int
+        self, viewer: identity.Identity | None, log: ReadLog | None, index: int
     ) -> tuple[Sequence[Reads], bool]:
         """Some rows, the newest first, without those about what the viewer does not control; and
         whether there are older ones."""
@@ -215,7 +211,7 @@ class ReadLogInWorker(WorkerFeature):
             services.records, days=self._days, forget_responses=self._forget_responses
         )
         self.sharing_section = ReadLogSection()
-        self._recording = Background(
+        self._recording = background.Background(
             self._record,
             logger,
             "Reads could not be recorded",

@@ -16,8 +16,7 @@ import apsw
 
 from podstead.core.errors import DiskFull, StorageError
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.features.search import index
-from podstead.features.search.analysis import Clause, Question
+from podstead.features.search import analysis, index
 from podstead.storage.disk_space import DiskSpace, is_full
 from podstead.storage.files import try_lock
 from podstead.storage.schema import Row
@@ -381,7 +380,7 @@ def _candidates(
     return [index.candidate_of(row) for row in rows]
 
 
-def _all_of(question: Question) -> str:
+def _all_of(question: analysis.Question) -> str:
     """A question with something wanted, in the language of FTS5."""
     wanted = " AND ".join(map(_expression, question.wanted))
     if not question.excluded:
@@ -389,7 +388,7 @@ def _all_of(question: Question) -> str:
     return f"({wanted}) NOT ({' OR '.join(map(_expression, question.excluded))})"
 
 
-def _expression(clause: Clause) -> str:
+def _expression(clause: analysis.Clause) -> str:
     # Terms have no quotes in them.
     words = f'"{" ".join(clause.words)}"' + (" *" if clause.is_prefix else "")
     stems = [f'"{stem}"' for stem in sorted(clause.stems)]

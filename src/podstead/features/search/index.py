@@ -16,9 +16,7 @@ import msgspec
 from podstead.core import identifiers
 from podstead.core.value import Value
 from podstead.features.search.analysis import Question
-from podstead.storage.protocol import Snapshot
-from podstead.storage.schema import Row
-from podstead.storage.tables import end_of
+from podstead.storage import protocol, schema, tables
 from podstead.wac.effective import acl_paths
 from podstead.wac.modes import any_member
 
@@ -157,7 +155,7 @@ def marks(values: Sequence[object]) -> str:
     return ", ".join(["%s"] * len(values))
 
 
-def candidate_of(row: Row) -> Candidate:
+def candidate_of(row: schema.Row) -> Candidate:
     """From :data:`COLUMNS`, and whether the words are in the name."""
     path, version, media_type, size_bytes, modified_ms, author, in_name = row
     return Candidate(
@@ -200,7 +198,7 @@ def conditions(selection: IndexQuery) -> tuple[list[str], list[str | int]]:
 
 def _in_place(place: identifiers.ResourcePath) -> tuple[str, ...]:
     if identifiers.is_container(place):
-        return ("d.path > %s AND d.path < %s", place, end_of(place))
+        return ("d.path > %s AND d.path < %s", place, tables.end_of(place))
     return ("d.path = %s", place)
 
 
@@ -235,7 +233,9 @@ def _like(before: str, text: str, after: str) -> str:
     return f"{before}{text}{after}"
 
 
-def rule_of(path: identifiers.ResourcePath, snapshot: Snapshot) -> identifiers.ResourcePath:
+def rule_of(
+    path: identifiers.ResourcePath, snapshot: protocol.Snapshot
+) -> identifiers.ResourcePath:
     """The rule of a document or container, by a snapshot with :func:`acl_paths` of it."""
     for acl in acl_paths(path):
         if snapshot[acl] is not None:
@@ -246,7 +246,7 @@ def rule_of(path: identifiers.ResourcePath, snapshot: Snapshot) -> identifiers.R
 
 
 def rule_of_members(
-    container: identifiers.ResourcePath, snapshot: Snapshot
+    container: identifiers.ResourcePath, snapshot: protocol.Snapshot
 ) -> identifiers.ResourcePath:
     """The rule of members of a container that have no ACL of their own."""
     for acl in acl_paths(container):

@@ -9,12 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.features.search import index, tables
-from podstead.features.search.analysis import Clause
-from podstead.storage.protocol import FeatureRows
-from podstead.storage.record_store import Lease, RecordStore
+from podstead.features.search import analysis, index, tables
+from podstead.storage import protocol, record_store, schema
 from podstead.storage.records import DropRow, PutRow, Record
-from podstead.storage.schema import Row
 from podstead.storage.tables import end_of
 from podstead.wac.modes import any_member
 
@@ -29,10 +26,10 @@ _IN_NAME: Final = "array_to_tsvector(string_to_array(c.names, ' '))"
 class PostgresqlIndex:
     """Implements Index."""
 
-    def __init__(self, records: RecordStore) -> None:
+    def __init__(self, records: record_store.RecordStore) -> None:
         self._records = records
-        self._store: FeatureRows = records.store
-        self._lease = Lease("search", records, lasts_ms=_LEASE_MS)
+        self._store: protocol.FeatureRows = records.store
+        self._lease = record_store.Lease("search", records, lasts_ms=_LEASE_MS)
         self._asked_ms = 0
 
     async def hold(self) -> bool:
@@ -151,7 +148,7 @@ class PostgresqlIndex:
         rows = await self._contents("text, language", list(paths))
         return {path: index.StoredText(*rest) for path, *rest in rows}
 
-    async def _contents(self, columns: str, paths: Sequence[ResourcePath]) -> Sequence[Row]:
+    async def _contents(self, columns: str, paths: Sequence[ResourcePath]) -> Sequence[schema.Row]:
         if not paths:
             return []
         select = (
@@ -187,7 +184,7 @@ def _rows_of(document: index.IndexedDocument) -> Iterator[Record]:
     yield PutRow(tables.CONTENTS, values)
 
 
-def _lexemes(clause: Clause) -> str:
+def _lexemes(clause: analysis.Clause) -> str:
     """What a text must contain, for PostgreSQL; the order of several words comes in addition.
     Terms have no quotes in them."""
     words = [f"'{word}'" for word in clause.words]
@@ -197,7 +194,9 @@ def _lexemes(clause: Clause) -> str:
     return f"({' | '.join(alternatives)})"
 
 
-def _phrase(clause: Clause, where: list[str], values: list[str | int], negation: str) -> None:
+def _phrase(
+    clause: analysis.Clause, where: list[str], values: list[str | int], negation: str
+) -> None:
     """Require that several words are one behind the other, in the name or in the text."""
     if len(clause.words) > 1:
         place = "strpos(' ' || c.{} || ' ', %s) > 0"

@@ -11,23 +11,18 @@ from urllib.parse import quote, urlencode
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.numbers import whole_number
 from podstead.features import WorkerFeature
-from podstead.features.search.endpoint import DESCRIPTION, SearchEndpoint
-from podstead.features.search.extractor import Extractor
+from podstead.features.search import endpoint, extractor, fts5, indexer, postgresql
 from podstead.features.search.finder import CONSIDERED, PAGE, Asker, Finder, Hit
-from podstead.features.search.fts5 import INDEX_NAME, Fts5Index
 from podstead.features.search.index import Index
-from podstead.features.search.indexer import Indexer
-from podstead.features.search.postgresql import PostgresqlIndex
 from podstead.notifications.answers import AnswerSource
 from podstead.resources.sharing.shared import SharedLists
+from podstead.web import forms, response
 from podstead.web.files.search import SearchResults
-from podstead.web.forms import FORM_TYPE
 from podstead.web.pages.addresses import SEARCH, breadcrumb, files_url, shown_name
 from podstead.web.pages.kinds import Kind, kind_of
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
-from podstead.web.response import Response
 from podstead.web.routes import Endpoint, Route, plain_routes
 
 if TYPE_CHECKING:
@@ -74,7 +69,9 @@ class ResultsPage:
     finder: Finder
     shared: SharedLists
 
-    async def get(self, page: PageRequest, top: ResourcePath | None, text: str) -> Response:
+    async def get(
+        self, page: PageRequest, top: ResourcePath | None, text: str
+    ) -> response.Response:
         """What is found below a folder, or in all that is the person's and is shared with them.
         Raises NotAuthenticated, RateLimited, StorageError."""
         kind, order = page.query_text("kind"), page.query_text("sort")
@@ -150,21 +147,25 @@ def _shown(hit: Hit, top: ResourcePath | None) -> ShownHit:
 def index_of(settings: Settings, records: RecordStore, space: DiskSpace) -> Index:
     """The index of a server with these settings, records, and disk."""
     if settings.database is None:
-        return Fts5Index(settings.root / INDEX_NAME, space)
-    return PostgresqlIndex(records)
+        return fts5.Fts5Index(settings.root / fts5.INDEX_NAME, space)
+    return postgresql.PostgresqlIndex(records)
 
 
 class SearchInWorker(WorkerFeature):
     """Answers questions and, in one worker, keeps the index up."""
 
     storage_links = (
-        ("openSearchDescription", "http://rdfs.org/ns/void#openSearchDescription", DESCRIPTION),
+        (
+            "openSearchDescription",
+            "http://rdfs.org/ns/void#openSearchDescription",
+            endpoint.DESCRIPTION,
+        ),
     )
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._index = index_of(services.settings, services.records, services.space)
-        self.indexer = Indexer(self._index, services.store, Extractor())
+        self.indexer = indexer.Indexer(self._index, services.store, extractor.Extractor())
 
     @cached_property
     def _finder(self) -> Finder:
@@ -172,8 +173,8 @@ class SearchInWorker(WorkerFeature):
         return Finder(self._index, services.store, services.gate)
 
     @cached_property
-    def _endpoint(self) -> SearchEndpoint:
-        return SearchEndpoint(self._finder, self._services.base_url)
+    def _endpoint(self) -> endpoint.SearchEndpoint:
+        return endpoint.SearchEndpoint(self._finder, self._services.base_url)
 
     @cached_property
     def routes(self) -> Sequence[Route]:  # type: ignore[override]
@@ -187,7 +188,7 @@ class SearchInWorker(WorkerFeature):
 
     @cached_property
     def queries(self) -> Mapping[str, Endpoint]:  # type: ignore[override]
-        return {FORM_TYPE: self._endpoint.query}
+        return {forms.FORM_TYPE: self._endpoint.query}
 
     @cached_property
     def live_queries(self) -> Sequence[AnswerSource]:  # type: ignore[override]

@@ -16,14 +16,12 @@ from typing import Final, Protocol
 
 import msgspec
 
+from podstead.app.adapters import fair_semaphore, rdf_processes
 from podstead.app.adapters.child_processes import ChildProcess
-from podstead.app.adapters.fair_semaphore import FairSemaphore
-from podstead.app.adapters.rdf_processes import ProcessorBudgets
 from podstead.core.errors import Overloaded, RateLimited, Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.features.sparql import evaluation
-from podstead.rdf.sparql_query import SparqlQuery
-from podstead.rdf.tasks import Failure
+from podstead.rdf import sparql_query, tasks
 from podstead.storage.records import Version
 
 logger = logging.getLogger("podstead.sparql")
@@ -140,13 +138,13 @@ class QueryProcesses:
         result_mib: int = RESULT_MIB,
     ) -> None:
         self._arguments = str(processor_s), str(memory_mib), str(result_mib)
-        self._slots = FairSemaphore(
+        self._slots = fair_semaphore.FairSemaphore(
             MAX_PROCESSES,
             wait_s=_WAIT_S,
             refusal="Too many queries are being answered; try again later",
             max_waiting=_MAX_WAITING,
         )
-        self._budgets = ProcessorBudgets()
+        self._budgets = rdf_processes.ProcessorBudgets()
         self._idle: dict[WarmProcess, _Owners] = {}
         """With the view and the asker of the last query."""
         self._ending: set[asyncio.Task[None]] = set()
@@ -154,7 +152,7 @@ class QueryProcesses:
     async def answer(
         self,
         documents: QueriedDocuments,
-        query: SparqlQuery,
+        query: sparql_query.SparqlQuery,
         media_type: str,
         *,
         requester: str,
@@ -284,7 +282,7 @@ class _Running:
                 return content
             failed = None
             if kind == evaluation.FAILED:
-                failed = msgspec.msgpack.decode(content, type=Failure).error()
+                failed = msgspec.msgpack.decode(content, type=tasks.Failure).error()
                 _, content = await self.process.receive()
         except BaseException:
             await self.aclose()

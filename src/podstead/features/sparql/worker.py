@@ -26,8 +26,7 @@ from podstead.features.sparql.evaluation import StoredDocument
 from podstead.features.sparql.processes import QueryProcesses, WarmProcess
 from podstead.features.sparql.views import QueryView, Views
 from podstead.notifications.answers import AnswerSource, AnswerState, AskedQuery
-from podstead.rdf import sparql_query
-from podstead.rdf.codecs import serialize
+from podstead.rdf import codecs, sparql_query
 from podstead.resources.outcome import ResourceRequest
 from podstead.storage.open_body import whole_body
 from podstead.storage.records import Version
@@ -184,7 +183,7 @@ class SparqlEndpoint:
         if media_type is None:
             raise errors.NotAcceptable(f"The description is {', '.join(sparql_query.GRAPH_TYPES)}")
         graph = described_service(f"{self._base_url}{QUERY_SERVICE}{container}")
-        content = serialize(graph, media_type)
+        content = codecs.serialize(graph, media_type)
         return content_response(content, media_type, method=request.method, headers=[NO_STORE])
 
 

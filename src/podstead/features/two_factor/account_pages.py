@@ -22,8 +22,7 @@ from podstead.features.two_factor.second_step import CodeStep
 from podstead.features.two_factor.service import TwoFactors, WrongCode
 from podstead.features.two_factor.sign_in_pages import RECOVERY_PATH, RecoveryPage, SecondStepPages
 from podstead.idp.sessions import OpenSession
-from podstead.web.account.event_texts import add_event_texts
-from podstead.web.account.security_page import SecuritySection
+from podstead.web.account import event_texts, security_page
 from podstead.web.browsers import json_response
 from podstead.web.pages.addresses import ACCOUNT, AGAIN, SECURITY
 from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
@@ -79,7 +78,7 @@ add_flash_messages(
     passkey_required=N_("From now on, your password signs you in only together with a passkey."),
     passkey_not_required=N_("Your password alone signs you in again."),
 )
-add_event_texts(
+event_texts.add_event_texts(
     {
         TwoFactorEvents.TOTP_ADDED: N_("Authenticator app added"),
         TwoFactorEvents.TOTP_REMOVED: N_("Authenticator app removed"),
@@ -196,7 +195,7 @@ class TwoFactorPages:
         return self.site.see_other(back, FlashMessage(flash_message))
 
 
-class TwoFactorSection(SecuritySection):
+class TwoFactorSection(security_page.SecuritySection):
     """What an account needs besides its password."""
 
     def __init__(self, two_factors: TwoFactors) -> None:

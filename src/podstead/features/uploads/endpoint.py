@@ -6,19 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from podstead.core import errors
-from podstead.core.identifiers import ResourcePath
+from podstead.core import errors, identifiers, media_types
 from podstead.core.identity import Identity
-from podstead.core.media_types import essence
 from podstead.features import WorkerFeature
-from podstead.features.uploads import tus
-from podstead.features.uploads.service import ResumableUploads
+from podstead.features.uploads import service, tus
 from podstead.resources.uploads import UploadState
 from podstead.storage.uploads import UploadRecord
 from podstead.web.cors import CorsPolicy
 from podstead.web.errors import refusal
-from podstead.web.pages import addresses
-from podstead.web.pages.rendering import refusal_text
+from podstead.web.pages import addresses, rendering
 from podstead.web.pages.request import PageRequest
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, HeaderField, Response, empty_response
@@ -48,12 +44,12 @@ class UploadsEndpoint:
         self._base_url = services.base_url
         self._place = place
         self._for_own_pages = for_own_pages
-        self._text_of = refusal_text if for_own_pages else str
+        self._text_of = rendering.refusal_text if for_own_pages else str
 
     @cached_property
-    def _service(self) -> ResumableUploads:
+    def _service(self) -> service.ResumableUploads:
         services = self._services
-        return ResumableUploads(
+        return service.ResumableUploads(
             resources=services.resources,
             records=services.records,
             capacity=services.capacity,
@@ -77,7 +73,7 @@ class UploadsEndpoint:
 
     def _route(self, path: str, endpoints: dict[str, Endpoint]) -> Route:
         return Route(
-            ResourcePath(path),
+            identifiers.ResourcePath(path),
             {method: self._checked(endpoint) for method, endpoint in endpoints.items()},
             Access.PUBLIC,
             CorsPolicy.REFLECTED,
@@ -192,7 +188,7 @@ def _upload(request: Request) -> str:
 
 def _check_type(request: Request) -> None:
     stated = request.fields.get(b"content-type")
-    if stated is None or essence(stated) != tus.CONTENT_TYPE:
+    if stated is None or media_types.essence(stated) != tus.CONTENT_TYPE:
         raise errors.UnsupportedMediaType(f"The Content-Type must be {tus.CONTENT_TYPE}")
 
 

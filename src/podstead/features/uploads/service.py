@@ -12,8 +12,7 @@ from podstead.core.identifiers import storage_root
 from podstead.core.identity import Identity
 from podstead.core.operation import RequestBody
 from podstead.core.value import Value
-from podstead.resources import uploads
-from podstead.resources.codes import ResourceCodes
+from podstead.resources import codes, uploads
 from podstead.storage.protocol import UploadDraft
 from podstead.storage.record_store import RecordStore, Versioned
 from podstead.storage.uploads import FINISHED_UPLOADS, UploadRecord
@@ -51,7 +50,7 @@ class UploadReceiver(uploads.Progress):
             await asyncio.wait({receiving, abandoned}, return_when=asyncio.FIRST_COMPLETED)
             await cancel_and_wait([receiving])
             if receiving.cancelled():
-                raise BadRequest(ResourceCodes.UPLOAD_CONTINUED_ELSEWHERE)
+                raise BadRequest(codes.ResourceCodes.UPLOAD_CONTINUED_ELSEWHERE)
             await receiving
         except (BadRequest, BodyTimeout):
             if not whole:
@@ -81,7 +80,7 @@ class UploadReceiver(uploads.Progress):
                 await self.checkpoint()
                 unrecorded_bytes = 0
         if checksum is not None and hashed is not None and hashed.digest() != checksum.digest:
-            raise ChecksumMismatch(ResourceCodes.CHECKSUM_DIFFERS)
+            raise ChecksumMismatch(codes.ResourceCodes.CHECKSUM_DIFFERS)
         await self.draft.sync()
 
 

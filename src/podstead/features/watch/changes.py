@@ -10,12 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.date_times import read_time, write_time
-from podstead.core.media_types import TURTLE
-from podstead.core.strict_json import parse_object
+from podstead.core import date_times, media_types, strict_json
 from podstead.core.vocab import AS, AS_OBJECT, AS_PUBLISHED, AS_TARGET, NOTIFY_STATE, RDF_TYPE
-from podstead.rdf.codecs import parse
-from podstead.rdf.errors import MalformedRdf
+from podstead.rdf import codecs, errors
 from podstead.rdf.graph import Graph, Iri, Subject
 
 UNKNOWN_ACTIVITY: Final = "Activity"
@@ -50,7 +47,7 @@ class ReceivedChange:
 def read_json(content: bytes) -> ReceivedChange:
     """Parse a message in JSON-LD. Raises InvalidMessage."""
     try:
-        said = parse_object(content)
+        said = strict_json.parse_object(content)
     except ValueError as error:
         raise InvalidMessage from error
     return _change(said)
@@ -76,16 +73,18 @@ def split_turtle(content: bytes, *, url: str) -> tuple[list[ReceivedChange], byt
     Consecutive documents form one document, which is complete when it can be parsed.
     """
     try:
-        graph = parse(content, TURTLE, base_iri=url).graph
+        graph = codecs.parse(content, media_types.TURTLE, base_iri=url).graph
         changes = [_change(_said(graph, each)) for each in graph.subjects(Iri(AS_OBJECT))]
-    except (MalformedRdf, InvalidMessage):
+    except (errors.MalformedRdf, InvalidMessage):
         return [], content
     return changes, b"" if changes else content
 
 
 def read_pub(url: str, *, now_ms: int) -> ReceivedChange:
     """The change of a ``pub`` line (L-5), which does not state the activity."""
-    return _change({"type": UNKNOWN_ACTIVITY, "object": url, "published": write_time(now_ms)})
+    return _change(
+        {"type": UNKNOWN_ACTIVITY, "object": url, "published": date_times.write_time(now_ms)}
+    )
 
 
 def _said(graph: Graph, subject: Subject) -> dict[str, object]:
@@ -125,7 +124,7 @@ def _name(value: object) -> str | None:
 
 def _time(value: object) -> int | None:
     try:
-        return read_time(value) if isinstance(value, str) else None
+        return date_times.read_time(value) if isinstance(value, str) else None
     except ValueError:
         return None
 

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from podstead.core import vocab
-from podstead.core.header_fields import parse_links
+from podstead.core import header_fields, vocab
 from podstead.notifications import channel_types
 from podstead.notifications.channel_types import channel_type_name
-from podstead.outbound.errors import Refused
-from podstead.outbound.urls import resolve_reference
+from podstead.outbound import errors, urls
 from podstead.rdf.graph import Graph, Iri
 
 _DESCRIPTIONS: Final = (vocab.SOLID_STORAGE_DESCRIPTION, "describedby")
@@ -68,7 +66,7 @@ def read_links(fields: Iterable[tuple[str, str]], *, url: str) -> DiscoveryLinks
     for name, value in fields:
         by_name.setdefault(name, []).append(value)
     targets: dict[str, list[str]] = {}
-    for link in parse_links(by_name.get("link", ())):
+    for link in header_fields.parse_links(by_name.get("link", ())):
         for relation in () if link.anchored else link.relations:
             targets.setdefault(relation, []).extend(_absolute([link.target], url))
     sockets = _absolute(by_name.get("updates-via", ()), url)
@@ -109,7 +107,7 @@ def _absolute(references: Iterable[str], url: str) -> list[str]:
     absolute = []
     for reference in references:
         try:
-            absolute.append(resolve_reference(url, reference))
-        except Refused:
+            absolute.append(urls.resolve_reference(url, reference))
+        except errors.Refused:
             continue
     return absolute

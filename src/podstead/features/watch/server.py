@@ -17,11 +17,8 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from podstead.core.errors import PodsteadError
-from podstead.outbound import errors, requests
-from podstead.outbound.fetch import USER_AGENT
+from podstead.outbound import errors, fetch, requests, transport, urls
 from podstead.outbound.guard import Guard
-from podstead.outbound.transport import ClientWebSocket, RemoteResponse
-from podstead.outbound.urls import Origin, resolve_reference
 
 
 class WatchError(PodsteadError):
@@ -97,7 +94,7 @@ class Server:
     """The server at ``origin``, and those that it refers to. All failures raise WatchError."""
 
     def __init__(
-        self, guard: Guard, *, tls: ssl.SSLContext, origin: Origin, token: str | None
+        self, guard: Guard, *, tls: ssl.SSLContext, origin: urls.Origin, token: str | None
     ) -> None:
         self._guard = guard
         self._tls = tls
@@ -139,7 +136,7 @@ class Server:
     @asynccontextmanager
     async def stream(
         self, url: str, *, accept: str, last_id: str = "", with_token: bool
-    ) -> AsyncIterator[RemoteResponse]:
+    ) -> AsyncIterator[transport.RemoteResponse]:
         """A GET with a streamed response. An address created for one receiver needs no token."""
         headers = {
             **self._headers(url, with_token=with_token),
@@ -155,7 +152,7 @@ class Server:
     @asynccontextmanager
     async def web_socket(
         self, url: str, *, protocols: Sequence[str] = (), with_token: bool
-    ) -> AsyncIterator[ClientWebSocket]:
+    ) -> AsyncIterator[transport.ClientWebSocket]:
         """Open a WebSocket; for the token, see :meth:`stream`."""
         headers = self._headers(url, with_token=with_token)
         with _reaching(url):
@@ -169,7 +166,7 @@ class Server:
         return await requests.submit(request, self._guard, tls=self._tls)
 
     def _headers(self, url: str, *, with_token: bool = True) -> dict[str, str]:
-        headers = {"User-Agent": USER_AGENT}
+        headers = {"User-Agent": fetch.USER_AGENT}
         if with_token and self._token is not None and self._is_ours(url):
             headers["Authorization"] = f"Bearer {self._token}"
         return headers
@@ -181,7 +178,7 @@ class Server:
             return False
 
     def _followed(self, url: str, location: str) -> str:
-        followed = resolve_reference(url, location)
+        followed = urls.resolve_reference(url, location)
         if url.startswith("https:") and not followed.startswith("https:"):
             raise errors.Refused(errors.Refusal.REDIRECT)
         return followed

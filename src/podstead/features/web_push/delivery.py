@@ -18,11 +18,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from podstead.app.adapters.foreign import ForeignDocuments
-from podstead.core import base64url
-from podstead.core.background import Background, cancel_and_wait
-from podstead.core.conditional import parse_http_date
-from podstead.core.errors import OutboundError
-from podstead.core.numbers import whole_number
+from podstead.core import background, base64url, conditional, errors, numbers
 from podstead.core.request_context import set_requester
 from podstead.features.web_push import devices
 from podstead.outbound.foreign_documents import Purpose
@@ -68,7 +64,7 @@ class PushSender:
 
     def __post_init__(self) -> None:
         self._lease = Lease("web-push", self.records)
-        self._background = Background(
+        self._background = background.Background(
             self._look,
             logger,
             "Notices could not be sent to browsers",
@@ -85,7 +81,7 @@ class PushSender:
         await self._background.stop()
 
     async def _end(self) -> None:
-        await cancel_and_wait(self._sending)
+        await background.cancel_and_wait(self._sending)
         await self._lease.release()
 
     async def _look(self) -> None:
@@ -186,7 +182,7 @@ class PushSender:
             return await self.outgoing.ask(
                 device.endpoint, self._content(device, push), fields, Purpose.PUSH
             )
-        except OutboundError as error:
+        except errors.OutboundError as error:
             logger.info("A notice could not be sent to a browser: %s", error)
             return None
 
@@ -259,7 +255,7 @@ class PushSender:
 def _retry_after_s(reply: PostReply, now_ms: int) -> int:
     """How long the push service asks to wait; 0 if it does not say (RFC 9110 section 10.2.3)."""
     stated = reply.fields.get("retry-after", "").strip()
-    if (seconds := whole_number(stated, 999_999_999)) is not None:
+    if (seconds := numbers.whole_number(stated, 999_999_999)) is not None:
         return seconds
-    at_s = parse_http_date(stated)
+    at_s = conditional.parse_http_date(stated)
     return 0 if at_s is None else max(0, at_s - now_ms // 1000)

@@ -16,8 +16,7 @@ from podstead.jose.tokens import SigningKeyPair
 from podstead.storage.record_store import Changes, RecordKind, RecordStore, Versioned
 from podstead.storage.records import Record
 from podstead.web.browsers import browser_name
-from podstead.web.pages.addresses import again_url
-from podstead.web.pages.notifier import NoticeChannel
+from podstead.web.pages import addresses, notifier
 
 if TYPE_CHECKING:
     from podstead.web.pages.request import PageRequest
@@ -114,7 +113,7 @@ class ServerKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Devices(NoticeChannel):
+class Devices(notifier.NoticeChannel):
     """The browsers of all people."""
 
     records: RecordStore
@@ -128,7 +127,7 @@ class Devices(NoticeChannel):
     async def facts(self, page: PageRequest, root: ResourcePath) -> Mapping[str, object]:
         person = page.signed_in()
         return {
-            "again": "" if person.session is None else again_url(PURPOSE),
+            "again": "" if person.session is None else addresses.again_url(PURPOSE),
             "signs_in_first": person.session is not None and not person.signed_in_recently,
             "devices": [
                 (each.key, browser_name(each.value.user_agent), each.value.since_ms)

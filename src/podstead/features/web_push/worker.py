@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.authn.web_ids import LocalWebIds
-from podstead.core import base64url
-from podstead.core.errors import BadRequest, NotFound, OutboundError
-from podstead.core.identifiers import ResourcePath
+from podstead.core import base64url, errors, identifiers
 from podstead.features import WorkerFeature
 from podstead.features.web_push import devices as web_push_devices
 from podstead.features.web_push.delivery import PushSender
@@ -138,7 +136,7 @@ class PushPages:
             token_id=identity.token_id,
         )
         if not (_is_valid(device) and await self._may_send_to(device.endpoint)):
-            raise BadRequest("This is not a subscription that this server can send to")
+            raise errors.BadRequest("This is not a subscription that this server can send to")
         await self.devices.add(self._root(page), device)
         return json_response(
             204, None, self.site.cookies.set_flash_message(FlashMessage("push-on"))
@@ -161,16 +159,16 @@ class PushPages:
         await records.commit(queued)
         return self.site.see_other(self.notifier.address, FlashMessage("push-tried"))
 
-    def _root(self, page: PageRequest) -> ResourcePath:
+    def _root(self, page: PageRequest) -> identifiers.ResourcePath:
         root = pod_of_notices(page.signed_in(), self.web_ids)
         if root is None:
-            raise NotFound(WebCodes.NO_POD)
+            raise errors.NotFound(WebCodes.NO_POD)
         return root
 
     async def _may_send_to(self, endpoint: str) -> bool:
         try:
             await self.outgoing.check_receiver(endpoint)
-        except OutboundError:
+        except errors.OutboundError:
             return False
         return len(endpoint) <= web_push_devices.MAX_ENDPOINT_CHARACTERS
 

@@ -22,10 +22,8 @@ from podstead.features import WorkerFeature
 from podstead.features.webhooks import sender as webhooks_sender
 from podstead.features.webhooks.delivery import ChannelSender, SendingState
 from podstead.features.webhooks.records import WEBHOOKS, Webhook
-from podstead.notifications import channels
-from podstead.notifications.answers import is_live_query
+from podstead.notifications import answers, channel_types, channels
 from podstead.notifications.channel_documents import ChannelRequest
-from podstead.notifications.channel_types import ChannelType
 from podstead.storage.record_store import Lease
 from podstead.storage.records import Record
 from podstead.web.routes import Access, Endpoint, Route
@@ -73,7 +71,7 @@ class Webhooks(channels.ChannelHandler):
     sender: str
 
     def __init__(self, services: Services, keys: webhooks_sender.SenderKeys) -> None:
-        super().__init__(ChannelType("WebhookChannel2023", is_pushed=True))
+        super().__init__(channel_types.ChannelType("WebhookChannel2023", is_pushed=True))
         self.sender = f"{services.base_url}{webhooks_sender.SENDER}#it"
         self._services = services
         self._keys = keys
@@ -118,7 +116,7 @@ class Webhooks(channels.ChannelHandler):
             ) from error
 
     def opened(self, key: str, channel: channels.Channel, owner: str) -> Sequence[Record]:
-        state = channel.state if is_live_query(channel.topic) else None
+        state = channel.state if answers.is_live_query(channel.topic) else None
         webhook = Webhook(position=channel.began, state=state)
         return (WEBHOOKS.put(key, webhook, owner=owner, expires_ms=channel.end_ms),)
 

@@ -12,11 +12,9 @@ from podstead.idp.accounts import Accounts
 from podstead.idp.administration.audit_log import Actions, Operator
 from podstead.idp.audit import AuditEvent
 from podstead.idp.records import ACCOUNTS, EMAILS, LAST_SIGN_INS, Account, LastSignIn
+from podstead.storage import codes, protocol, record_store
 from podstead.storage import records as storage_records
-from podstead.storage.codes import StorageCodes
 from podstead.storage.pods import each_pod
-from podstead.storage.protocol import PodRegistry
-from podstead.storage.record_store import RecordStore
 
 # What operators do with pods, in the console and by command.
 #
@@ -61,11 +59,11 @@ class PodRenames(Protocol[RenamedT_co]):
         """Raises Conflict, QuotaExceeded, StorageError."""
 
 
-async def existing_pod(pods: PodRegistry, name: str) -> storage_records.PodRecord:
+async def existing_pod(pods: protocol.PodRegistry, name: str) -> storage_records.PodRecord:
     """The pod of that name. Raises NotFound, StorageError."""
     pod = await pods.read_pod(name)
     if pod is None:
-        raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
+        raise NotFound(codes.StorageCodes.NO_SUCH_POD, name=name)
     return pod
 
 
@@ -119,7 +117,7 @@ class PodActions(Actions):
             name=pod.name, version=self._records.new_version(), at_ms=self._records.now_ms()
         )
         if not await self._records.store.remove_pod(removal):
-            raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
+            raise NotFound(codes.StorageCodes.NO_SUCH_POD, name=name)
         self._note(AuditEvent.POD_DELETED, by, pod=pod.name)
 
     async def set_quota(
@@ -161,7 +159,7 @@ class AccountListing:
 class Directory:
     """Lists pods and accounts. Every method raises StorageError."""
 
-    records: RecordStore
+    records: record_store.RecordStore
     accounts: Accounts
 
     async def search(self, text: str, *, after: str = "", limit: int = PAGE_SIZE) -> AccountListing:

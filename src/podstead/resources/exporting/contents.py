@@ -6,10 +6,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from podstead.core import identifiers
-from podstead.core.date_times import write_time
-from podstead.core.errors import Overloaded
-from podstead.core.media_types import JSON_LD, essence
+from podstead.core import date_times, errors, identifiers, media_types
 from podstead.resources.archives import ArchiveFolder, archive_name
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.entity_tags import last_modified_ms
@@ -117,7 +114,7 @@ async def read_contents(
         if not await changed_since(store, pod.root, sequence):
             break
     else:
-        raise Overloaded(ResourceCodes.POD_CHANGES_TOO_FAST)
+        raise errors.Overloaded(ResourceCodes.POD_CHANGES_TOO_FAST)
     found = Bundled({}, ()) if bundler is None else await bundler.bundle_all(pod.root)
     left_out, bundles = sorted(found.left_out), dict(sorted(found.bundles.items()))
     versions = await _versions(store, pod.root, resources, max_resources) if with_versions else ()
@@ -131,7 +128,7 @@ async def _all_resources(
     async for page in tree_pages(store, root, page_resources=_RESOURCES_AT_ONCE):
         found += page
         if max_resources is not None and len(found) > max_resources:
-            raise Overloaded(ResourceCodes.TOO_MANY_FILES, number=max_resources)
+            raise errors.Overloaded(ResourceCodes.TOO_MANY_FILES, number=max_resources)
     return found
 
 
@@ -153,7 +150,7 @@ async def _versions(
         states = [former_states.former_state_of(row) for row in rows]
         found += [each for each in states if created.get(each.path) == each.created_ms]
         if max_versions is not None and len(found) > max_versions:
-            raise Overloaded(ResourceCodes.TOO_MANY_FILES, number=max_versions)
+            raise errors.Overloaded(ResourceCodes.TOO_MANY_FILES, number=max_versions)
         last = states[-1]
         key = last.path, last.modified_ms, last.version
     return found
@@ -211,7 +208,7 @@ def named(contents: PodContents) -> Sequence[ArchivedResource]:
 
 def _version_name(of: str, state: former_states.FormerState) -> str:
     """By time, with the extension of the document: no file system dislikes it."""
-    moment = write_time(state.modified_ms).replace(":", "")
+    moment = date_times.write_time(state.modified_ms).replace(":", "")
     _, dot, extension = of.rpartition("/")[2].rpartition(".")
     return f"{VERSIONS}{of}/{moment} {state.version[:12]}{dot}{extension if dot else ''}"
 
@@ -258,5 +255,7 @@ def _named(
 
 
 def _auxiliary_name(of: str, suffix: str, metadata: Metadata) -> str:
-    extension = ".jsonld" if essence(metadata.content_type) == JSON_LD else ""
+    extension = (
+        ".jsonld" if media_types.essence(metadata.content_type) == media_types.JSON_LD else ""
+    )
     return f"{of}{suffix}{extension}"

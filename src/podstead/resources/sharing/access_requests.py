@@ -9,12 +9,10 @@ of the requests therefore never grants anything. The owner decides, by an edit o
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from podstead.core import vocab
-from podstead.core.caches import BoundedCache
+from podstead.core import caches, media_types, vocab
 from podstead.core.errors import Conflict, NotAuthenticated, NotFound, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, storage_root
 from podstead.core.identity import Identity
-from podstead.core.media_types import JSON_LD
 from podstead.core.request_context import limit_key
 from podstead.rdf.graph import Graph, Iri
 from podstead.resources.codes import ResourceCodes
@@ -23,8 +21,7 @@ from podstead.resources.documents import is_rdf
 from podstead.resources.entity_tags import state_version
 from podstead.resources.sharing import offers
 from podstead.resources.sharing.documents import AgentDocuments
-from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import Metadata
+from podstead.storage import protocol, records
 from podstead.wac.acl import agent_name, local_path
 from podstead.wac.gate import StorageOwners
 from podstead.wac.modes import Mode, Modes
@@ -129,7 +126,9 @@ class AccessRequests:
         offer = offers.Offer(person.iri, self.documents.base_url + resource, modes, message)
         content = offers.write_offer(offer, at_ms=self.context.records.now_ms())
         try:
-            await self.documents.send(person, "POST", inbox, content, content_type=JSON_LD)
+            await self.documents.send(
+                person, "POST", inbox, content, content_type=media_types.JSON_LD
+            )
         except RequestRefused as error:
             raise NoInbox from error
         if self.notices is not None:
@@ -262,7 +261,9 @@ class AccessRequests:
         try:
             inbox = await self.inbox_of(owner, storage)
             content = offers.write_answer(answer, at_ms=self.context.records.now_ms())
-            await self.documents.send(owner, "POST", inbox, content, content_type=JSON_LD)
+            await self.documents.send(
+                owner, "POST", inbox, content, content_type=media_types.JSON_LD
+            )
         except RequestRefused:  # there is no inbox, or it accepts nothing from the owner
             return False
         return True
@@ -284,7 +285,7 @@ class AccessRequests:
         self, owner: Identity, inbox: ResourcePath
     ) -> tuple[ResourcePath, ...]:
         """The newest notifications of an inbox that the owner may read."""
-        found: list[Metadata] = []
+        found: list[records.Metadata] = []
         after: ResourcePath | None = None
         for _ in range(MAX_MEMBERS // _PAGE):
             members = await self.documents.members(owner, inbox, after=after, limit=_PAGE)
@@ -332,12 +333,12 @@ class PendingRequests:
     that names it changes.
     """
 
-    def __init__(self, requests: AccessRequests, store: ResourceStore) -> None:
+    def __init__(self, requests: AccessRequests, store: protocol.ResourceStore) -> None:
         self._requests = requests
         self._store = store
-        self._cached: BoundedCache[
+        self._cached: caches.BoundedCache[
             tuple[str, ResourcePath], tuple[ResourcePath, _State, tuple[AccessRequest, ...]]
-        ] = BoundedCache(_KEPT_REQUESTS)
+        ] = caches.BoundedCache(_KEPT_REQUESTS)
 
     async def of(self, owner: Identity, pod: ResourcePath) -> tuple[AccessRequest, ...]:
         """The requests for access to a pod of this owner; none without a readable inbox. Raises

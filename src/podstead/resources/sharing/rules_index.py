@@ -7,8 +7,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.core import identifiers
-from podstead.core.errors import RequestRefused
+from podstead.core import errors, identifiers
 from podstead.rdf.graph import Dataset
 from podstead.resources.documents import EMPTY_DATASET, Documents
 from podstead.storage.document_reader import Superseded
@@ -119,6 +118,6 @@ class RulesIndexBuilder:
         try:
             content = await self._documents.read_bytes(acl)
             document = await self._documents.parse(content, acl.content_type, path=acl.path)
-        except (Superseded, RequestRefused):
+        except (Superseded, errors.RequestRefused):
             return EMPTY_DATASET
         return document.dataset

@@ -20,9 +20,8 @@ from podstead.core.identity import Identity
 from podstead.resources.context import ResourceContext
 from podstead.resources.sharing.rules_index import is_index_complete
 from podstead.storage.record_store import Versioned
+from podstead.wac import effective, gate
 from podstead.wac.acl import agent_name, local_path
-from podstead.wac.effective import MAX_DEPTH
-from podstead.wac.gate import StorageOwners
 from podstead.wac.modes import NO_MODES, Mode, Modes, any_member
 from podstead.wac.sharing import index
 from podstead.wac.sharing.access import AccessEntry, Scope
@@ -99,7 +98,7 @@ class EndingAccess:
 class SharedLists:
     """Lists what is shared with a person and by a person."""
 
-    def __init__(self, context: ResourceContext, owners: StorageOwners) -> None:
+    def __init__(self, context: ResourceContext, owners: gate.StorageOwners) -> None:
         self._base_url = context.documents.url_of(ResourcePath(""))
         self._records = context.records
         self._gate = context.gate
@@ -294,7 +293,7 @@ class SharedLists:
         return bool(here or inside)
 
     async def _modes(self, agent: Identity, resource: ResourcePath) -> Modes:
-        if resource.count("/") > MAX_DEPTH:
+        if resource.count("/") > effective.MAX_DEPTH:
             return NO_MODES
         grant, _ = await self._gate.current_grant(agent, None, resource)
         return grant.user

@@ -16,9 +16,7 @@ from typing import Final, Protocol, Self
 
 from podstead.core.errors import StorageError
 from podstead.core.value import Value
-from podstead.storage.files import run_to_end
-from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import Store, UploadDrafts
+from podstead.storage import files, open_body, protocol
 from podstead.storage.records import BlobId
 
 
@@ -59,7 +57,7 @@ class BodyDraft(Protocol):
         """Store the content durably as the blob. Raises StorageError."""
 
 
-class StoredDrafts(UploadDrafts, Protocol):
+class StoredDrafts(protocol.UploadDrafts, Protocol):
     """The drafts of resumable uploads, as the store of bodies keeps them."""
 
     async def read(self, name: str, size_bytes: int) -> bytes:
@@ -93,7 +91,7 @@ class BodyStore(Protocol):
         """A draft of a new blob with the first bytes of the draft of an upload, to which nothing is
         appended. Raises StorageError."""
 
-    async def open(self, blob: BlobId, size_bytes: int) -> OpenBody:
+    async def open(self, blob: BlobId, size_bytes: int) -> open_body.OpenBody:
         """Open a blob, which can be read from then on whether it is removed or not.
 
         Raises BodyMissing, and StorageError, also if it is damaged.
@@ -116,7 +114,7 @@ class BodyStore(Protocol):
         """Remove drafts that have not grown since ``before_ms``. Raises StorageError."""
 
 
-BodyStoreFactory = Callable[[Store], BodyStore]
+BodyStoreFactory = Callable[[protocol.Store], BodyStore]
 """Creates the store of bodies for an engine that is being opened."""
 
 
@@ -185,7 +183,7 @@ class FileBody:
     async def _read(self, size_bytes: int, start: int) -> bytes:
         read = partial(os.pread, self.file.descriptor, size_bytes, start)
         try:
-            chunk = await run_to_end(self.executor, read)
+            chunk = await files.run_to_end(self.executor, read)
         except OSError as error:
             raise StorageError("A large body could not be read") from error
         if not chunk:

@@ -23,8 +23,7 @@ from typing import Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from podstead.core.errors import StorageError
-from podstead.storage.blobs import body_store, files
-from podstead.storage.blobs.uploads import DraftDirectory
+from podstead.storage.blobs import body_store, files, uploads
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.files import run_storing, run_to_end, sync_content, sync_directory
 from podstead.storage.records import BlobId
@@ -124,7 +123,7 @@ class LocalBlobs:
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-blobs")
         self._verification = files.Verification(self._executor)
         self._open: WeakValueDictionary[BlobId, body_store.OpenFile] = WeakValueDictionary()
-        self.uploads = DraftDirectory(directory / body_store.UPLOADS, self._executor, space)
+        self.uploads = uploads.DraftDirectory(directory / body_store.UPLOADS, self._executor, space)
 
     def close(self) -> None:
         """Release the threads, which finish what they are doing."""

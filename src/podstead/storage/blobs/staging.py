@@ -21,11 +21,10 @@ from typing import Any, Final
 
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.storage import steps, uploads
 from podstead.storage.blobs.body_store import BodyDraft, BodyStore
 from podstead.storage.maintenance import Maintenance
 from podstead.storage.records import BlobId, Body, Entry, EntryId, InlineBody, Metadata, StagedBlob
-from podstead.storage.steps import Begin
-from podstead.storage.uploads import UPLOADS
 
 RETRY_S: Final = 1.0
 """How long after the last attempt a body that is being read is tried again."""
@@ -116,7 +115,7 @@ class BlobLedger:
     """The engine's record of blobs. Each method is one transaction and raises StorageError."""
 
     def __init__(
-        self, step: Callable[[Begin[Any]], Awaitable[Any]], maintenance: Maintenance
+        self, step: Callable[[steps.Begin[Any]], Awaitable[Any]], maintenance: Maintenance
     ) -> None:
         """``step`` runs steps in a transaction of the writer."""
         self._step = step
@@ -291,7 +290,7 @@ class BodyStaging:
         """
         drafts = self._blobs.uploads
         for name in await drafts.list(before_ms=now_ms - STAGED_GRACE_MS):
-            if await read_entry(UPLOADS.entry_of(name)) is None:
+            if await read_entry(uploads.UPLOADS.entry_of(name)) is None:
                 await drafts.remove(name)
 
 

@@ -18,9 +18,8 @@ from typing import Any, ClassVar, Final, Protocol
 import msgspec
 
 from podstead.core.errors import PodsteadError
+from podstead.storage import files, inspection
 from podstead.storage import tables as storage_tables
-from podstead.storage.files import sync_directory
-from podstead.storage.inspection import OnProgress
 from podstead.storage.schema import Row, SqlTable
 
 _BATCH_ROWS: Final = 5000
@@ -280,7 +279,7 @@ def _note_of(state: CopyState) -> str:
 _PRIVATE_FILE: Final = 0o600
 
 
-def write_records_file(source: RowSource, target: Path, on_progress: OnProgress) -> None:
+def write_records_file(source: RowSource, target: Path, on_progress: inspection.OnProgress) -> None:
     """Write all rows into a new database file, durably. Raises StorageError, CopyFailed,
     OSError."""
     from podstead.storage.sqlite import migrate  # noqa: PLC0415 - of the other engine
@@ -294,4 +293,4 @@ def write_records_file(source: RowSource, target: Path, on_progress: OnProgress)
         state = copy_rows(source, records, state, lambda _, done, total: on_progress(done, total))
         records.finish(state)
     as_one_file(target)
-    sync_directory(target.parent)
+    files.sync_directory(target.parent)

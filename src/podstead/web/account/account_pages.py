@@ -15,10 +15,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from podstead.authn.web_ids import UnusableDocument
-from podstead.core import errors
-from podstead.core.header_fields import if_range_holds, select_range
-from podstead.core.identifiers import ResourcePath
-from podstead.core.identity import IDENTITY_SCOPE
+from podstead.core import errors, header_fields, identifiers, identity
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.email_verification import EmailVerification
@@ -280,7 +277,7 @@ class AccountPages:
             "sends_mail": self.sends_mail(),
             "current": owner.session.public_id,
             "sessions": [(each.value, browser_name(each.value.user_agent)) for each in sessions],
-            "identity_scope": IDENTITY_SCOPE,
+            "identity_scope": identity.IDENTITY_SCOPE,
             "issuer": self.profile_issuer.issuer,
             "issuer_is_named": await self._issuer_is_named(owner),
             "common_password": owner.session.common_password,
@@ -308,9 +305,9 @@ class AccountPages:
         return f"{self.site.pods_url}/{owner.account.pod}/"
 
 
-def _root_of(account: Account) -> ResourcePath:
+def _root_of(account: Account) -> identifiers.ResourcePath:
     """The root container of the pod of an account."""
-    return ResourcePath(f"/{account.pod}/")
+    return identifiers.ResourcePath(f"/{account.pod}/")
 
 
 def _event_json(event: SecurityEvent) -> dict[str, object]:
@@ -441,9 +438,9 @@ class ExportPages:
         etag = f'"{archive.tag}"'
         fields = request.fields
         asked = fields.get(b"range") if request.method == "GET" else None
-        if not if_range_holds(fields.get(b"if-range"), etag, None):
+        if not header_fields.if_range_holds(fields.get(b"if-range"), etag, None):
             asked = None
-        part = select_range(asked, archive.size_bytes)
+        part = header_fields.select_range(asked, archive.size_bytes)
         headers = [
             (b"etag", etag.encode("ascii")),
             (b"accept-ranges", b"bytes"),

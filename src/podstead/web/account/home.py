@@ -28,9 +28,8 @@ from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.files.members import Member, MemberLists, Order, Sorting, in_order
 from podstead.web.files.starred import StarredResources
-from podstead.web.pages import addresses
+from podstead.web.pages import addresses, kinds
 from podstead.web.pages.addresses import ACTIVITY, files_url, is_for_apps, shown_name
-from podstead.web.pages.kinds import Kind, kind_of
 from podstead.web.pages.notifier import Notifier
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
@@ -239,8 +238,10 @@ class ShownChange:
     def shape(self) -> str:
         """The name of the icon of the kind of content that the name suggests."""
         if self.is_container or self.count > 1:
-            return Kind.FOLDER.value
-        return kind_of(guess_type(self.name)[0] or "application/octet-stream", self.name).value
+            return kinds.Kind.FOLDER.value
+        return kinds.kind_of(
+            guess_type(self.name)[0] or "application/octet-stream", self.name
+        ).value
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,10 @@ from urllib.parse import quote, urlencode
 
 from podstead.core.errors import BadRequest, NotFound
 from podstead.core.numbers import whole_number
+from podstead.idp import codes, records
 from podstead.idp.administration.audit_log import Operator
 from podstead.idp.administration.pods import Directory, PodActions, PodWithAccount
 from podstead.idp.administration.service import SIGN_IN_LINK_S, Administration, OwnAccount
-from podstead.idp.codes import IdpCodes
-from podstead.idp.records import Account
 from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
@@ -90,7 +89,7 @@ add_flash_messages(
     quota_set=N_("The quota of %(subject)s is set."),
     account_deleted=N_("%(subject)s is deleted, with everything in the pod."),
 )
-add_refusals(IdpCodes.OWN_ACCOUNT)
+add_refusals(codes.IdpCodes.OWN_ACCOUNT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +319,9 @@ class AccountPage:
             return
         await self.administration.act(name, account.account_id, operator)
 
-    async def _link(self, page: PageRequest, account: Account, operator: Operator) -> Response:
+    async def _link(
+        self, page: PageRequest, account: records.Account, operator: Operator
+    ) -> Response:
         secret = await self.administration.create_sign_in_link(account.account_id, operator)
         return self.site.page(
             page,

@@ -9,8 +9,7 @@ from podstead.core.date_times import DAY_MS
 from podstead.core.errors import BadRequest
 from podstead.core.numbers import whole_number
 from podstead.idp.accounts import Accounts
-from podstead.idp.administration import audit_log
-from podstead.idp.administration.service import InvitationActions
+from podstead.idp.administration import audit_log, service
 from podstead.notifications.channels import DeliveryFailures
 from podstead.storage import invitations as storage_invitations
 from podstead.web.account.event_texts import event_text
@@ -267,7 +266,7 @@ class InvitationsPage:
     """Lists, creates and revokes invitations."""
 
     site: Site
-    invitations: InvitationActions
+    invitations: service.InvitationActions
     sends_mail: Callable[[], bool]
 
     @route(INVITATIONS, "GET")

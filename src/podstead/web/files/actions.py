@@ -7,13 +7,11 @@ from podstead.core.identifiers import is_container
 from podstead.resources.outcome import Result
 from podstead.resources.service import ResourceService
 from podstead.wac.modes import Mode
-from podstead.web.browsers import see_other
+from podstead.web import browsers, response, routes
 from podstead.web.files.starred import StarredResources
 from podstead.web.pages.addresses import ACTIONS, actions_url, breadcrumb, shown_name
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
-from podstead.web.response import Response
-from podstead.web.routes import REST, route
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +22,13 @@ class ActionsPage:
     resources: ResourceService
     starred: StarredResources
 
-    @route(ACTIONS + REST, "GET")
-    async def get(self, page: PageRequest) -> Response:
+    @routes.route(ACTIONS + routes.REST, "GET")
+    async def get(self, page: PageRequest) -> response.Response:
         target = page.target
         request = page.operation("HEAD", target)
         outcome = await self.resources.handle(request)
         if outcome.result is Result.MOVED and outcome.location is not None:
-            return see_other(actions_url(outcome.location))
+            return browsers.see_other(actions_url(outcome.location))
         grant = request.grant
         return self.site.page(
             page,

@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
-from podstead.core import identifiers
-from podstead.core.errors import NotFound
-from podstead.core.media_types import TURTLE, essence, parse_media_type
+from podstead.core import errors, identifiers, media_types
 from podstead.resources.activity import ChangeAuthors, MemberAudiences
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
@@ -46,7 +44,7 @@ class DocumentContents:
         and ServerTrouble."""
         outcome, content = await self.beginning(page, target, accept, MAX_TEXT_BYTES + 1)
         representation = _representation(outcome)
-        charset = parse_media_type(representation.content_type).parameter("charset")
+        charset = media_types.parse_media_type(representation.content_type).parameter("charset")
         decoded = decode_text(content, charset)
         return ReadText(outcome.metadata, representation.content_type, decoded)
 
@@ -65,7 +63,7 @@ class DocumentContents:
 
 def _representation(outcome: Outcome) -> Representation:
     if outcome.representation is None:
-        raise NotFound
+        raise errors.NotFound
     return outcome.representation
 
 
@@ -210,7 +208,9 @@ class DocumentPage:
     ) -> Response:
         """The page in the view that the query names, or the given one. ``edited`` replaces what
         the view for editing shows."""
-        media_type = TURTLE if stored is None else essence(stored.content_type)
+        media_type = (
+            media_types.TURTLE if stored is None else media_types.essence(stored.content_type)
+        )
         described = _described(target)
         name = shown_name(described or target)
         kind = kind_of(media_type, name)

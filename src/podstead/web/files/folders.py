@@ -12,9 +12,7 @@ from podstead.core.caches import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ROOT, ResourcePath, description_of, is_container
 from podstead.core.media_types import essence
-from podstead.resources.activity import ChangeAuthors, MemberAudiences
-from podstead.resources.entity_tags import last_modified_ms
-from podstead.resources.outcome import ResourceRequest
+from podstead.resources import activity, entity_tags, outcome
 from podstead.storage.records import ResourceKind
 from podstead.wac.decision import Audience
 from podstead.wac.modes import Mode
@@ -24,12 +22,9 @@ from podstead.web.codes import WebCodes
 from podstead.web.files import members as files_members
 from podstead.web.files.documents import ContentPreviews, DocumentPage
 from podstead.web.files.starred import StarredResources
-from podstead.web.pages import addresses
-from podstead.web.pages.formats import month_text
-from podstead.web.pages.kinds import is_photo
+from podstead.web.pages import addresses, formats, kinds, texts
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
-from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 
@@ -151,8 +146,8 @@ class ContainerPage:
 
     site: Site
     lists: files_members.MemberLists
-    reach: MemberAudiences
-    authors: ChangeAuthors
+    reach: activity.MemberAudiences
+    authors: activity.ChangeAuthors
     storage_notes: StorageNotes
     page_cache: PageCache
     previews: ContentPreviews
@@ -234,8 +229,8 @@ class ContainerPage:
     ) -> tuple[Sequence[files_members.Member], Mapping[ResourcePath, int]]:
         """The pictures among the members, the newest first, and when each was taken in Unix
         milliseconds: as far as that is not known, when it was changed."""
-        photos = [each for each in members if is_photo(essence(each.metadata.content_type))]
-        taken = {each.path: last_modified_ms(each.metadata) for each in photos}
+        photos = [each for each in members if kinds.is_photo(essence(each.metadata.content_type))]
+        taken = {each.path: entity_tags.last_modified_ms(each.metadata) for each in photos}
         taken |= await self.previews.taken([each.metadata for each in photos[:_MAX_DATED]])
         return sorted(photos, key=lambda each: -taken[each.path]), taken
 
@@ -273,12 +268,12 @@ class ContainerPage:
         return [writer.row(member) for member in members]
 
 
-_FIRST_FOLDERS: Final = (N_("Documents"), N_("Photos"))
+_FIRST_FOLDERS: Final = (texts.N_("Documents"), texts.N_("Photos"))
 
 
 def _first_folders(members: Sequence[files_members.Member]) -> Sequence[str]:
     """The names of the folders that a person can make with one click in a pod with no others."""
-    offered = [_(each) for each in _FIRST_FOLDERS]
+    offered = [texts._(each) for each in _FIRST_FOLDERS]
     present = {each.name for each in members}
     if not present <= {*files_members.OF_NEW_POD, *offered}:
         return ()
@@ -293,9 +288,9 @@ def _by_month(
     if not taken_ms:
         return rows
     found: list[Markup] = []
-    last = "" if before is None else month_text(before)
+    last = "" if before is None else formats.month_text(before)
     for row, at_ms in zip(rows, taken_ms, strict=True):
-        month = month_text(at_ms)
+        month = formats.month_text(at_ms)
         if month != last:
             found.append(Markup('<li class="month"><h2>{}</h2></li>\n').format(month))
         last = month
@@ -331,7 +326,7 @@ def _columns(shown: Shown) -> dict[str, Column]:
     }
 
 
-def _may(request: ResourceRequest, members: files_members.Members) -> dict[str, Any]:
+def _may(request: outcome.ResourceRequest, members: files_members.Members) -> dict[str, Any]:
     grant = request.grant
     return {
         "may_append": grant is not None and grant.allows(Mode.APPEND),

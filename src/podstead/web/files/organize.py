@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from podstead.core import errors, identifiers
-from podstead.core.header_fields import MAX_NAME_BYTES
+from podstead.core import errors, header_fields, identifiers
 from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks, LinkingDocument
 from podstead.resources.service import ResourceService
@@ -19,10 +18,9 @@ from podstead.web.browsers import VARY_BY_COOKIE, json_response
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
 from podstead.web.forms import FORM_TYPE, Fields, only, read_form
-from podstead.web.pages import addresses
+from podstead.web.pages import addresses, rendering
 from podstead.web.pages.addresses import breadcrumb, files_url, shown_name
 from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
-from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -147,7 +145,7 @@ def member_path(
         raise errors.BadRequest(_("Type a name."))
     if b"/" in encoded or any(byte < 0x20 or byte == 0x7F for byte in encoded):
         raise errors.BadRequest(_("A name cannot contain a slash or a line break."))
-    if len(encoded) > MAX_NAME_BYTES:
+    if len(encoded) > header_fields.MAX_NAME_BYTES:
         raise errors.BadRequest(_("This name is too long."))
     segment = identifiers.encode_segment(encoded) + ("/" if container else "")
     return identifiers.parse_path((folder + segment).encode("ascii"))
@@ -168,7 +166,7 @@ def problem_text(error: errors.RequestRefused) -> str:
         case errors.QuotaExceeded():
             return _("There is not enough room in the storage.")
         case _:
-            return refusal_text(error)
+            return rendering.refusal_text(error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,7 @@ from typing import Final
 from podstead.core.errors import BadRequest, NotFound, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path
 from podstead.core.media_types import essence
-from podstead.resources.costly_work import AgentSemaphores
-from podstead.resources.entity_tags import last_modified_ms
-from podstead.resources.service import ResourceService
+from podstead.resources import costly_work, entity_tags, service
 from podstead.storage.records import Metadata
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
@@ -56,9 +54,11 @@ class Search:
     """Answers searches."""
 
     site: Site
-    resources: ResourceService
+    resources: service.ResourceService
     results: SearchResults | None = None
-    _turns: AgentSemaphores = field(init=False, default_factory=AgentSemaphores)
+    _turns: costly_work.AgentSemaphores = field(
+        init=False, default_factory=costly_work.AgentSemaphores
+    )
 
     @route(addresses.SEARCH, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -139,7 +139,7 @@ def _result(member: Metadata, name: str, top: ResourcePath) -> Found:
         address=files_url(member.path),
         where=" / ".join(way[len(breadcrumb(top)) - 1 :]),
         kind=Kind.FOLDER if is_folder else kind_of(essence(member.content_type), name),
-        modified_ms=last_modified_ms(member),
+        modified_ms=entity_tags.last_modified_ms(member),
         size_bytes=None if is_folder else member.size_bytes,
     )
 

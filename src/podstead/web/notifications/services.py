@@ -18,10 +18,8 @@ from podstead.notifications.readers import Readers, Subscriber
 from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.storage.protocol import ChangeLog
-from podstead.web import response
+from podstead.web import forms, limits, response
 from podstead.web.description_endpoints import GeneratedDocument, generated_document
-from podstead.web.forms import MAX_JSON_BYTES, json_object
-from podstead.web.limits import network_key
 from podstead.web.request import Request
 
 # The URLs of channels, and their descriptions (N-9, N-20 to N-23).
@@ -127,7 +125,7 @@ class Subscriptions:
         await self.readers.check(wanted.topic, subscriber)
         handler = self.channels.handlers[wanted.channel_type.name]
         await handler.check(wanted)
-        counted_as = agent.iri if agent else f"public {network_key(request.client_address)}"
+        counted_as = agent.iri if agent else f"public {limits.network_key(request.client_address)}"
         began = await self.log.newest_sequence()
         if is_live_query(wanted.topic):
             await self.channels.check_live_queries(counted_as)
@@ -181,7 +179,7 @@ class SubscriptionService:
                 f"The body must describe the channel, with Content-Type: {JSON_LD}"
             )
         _check_profile(content_type)
-        content = await request.body.read(limit_bytes=MAX_JSON_BYTES)
+        content = await request.body.read(limit_bytes=forms.MAX_JSON_BYTES)
         try:
             graph = await self._with.parse(content, content_type, base_url + request.path)
         except UnavailableContext:
@@ -308,7 +306,7 @@ class GatewayEndpoint:
         )
 
     async def _members(self, request: Request) -> dict[str, Any]:
-        return json_object(await request.body.read(limit_bytes=MAX_JSON_BYTES))
+        return forms.json_object(await request.body.read(limit_bytes=forms.MAX_JSON_BYTES))
 
 
 def _milliseconds(asked: dict[str, Any], name: str) -> int | None:

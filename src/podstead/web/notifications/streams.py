@@ -19,17 +19,14 @@ from podstead.core.errors import BadRequest, NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, TURTLE, choose
-from podstead.notifications import channel_types
+from podstead.notifications import channel_types, deliveries, readers
 from podstead.notifications import listening as notifications_listening
 from podstead.notifications.channel_documents import topic_path
 from podstead.notifications.channels import Channel, Channels, terms_of
-from podstead.notifications.deliveries import QueueItem, SubscriberQueue
 from podstead.notifications.messages import Messages, Notification
-from podstead.notifications.readers import Subscriber
-from podstead.web import websocket
+from podstead.web import routes, websocket
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, Response, content_response
-from podstead.web.routes import Endpoint
 
 _EVENTS: Final = "text/event-stream"
 _HEADERS: Final = (
@@ -80,7 +77,7 @@ class Streams:
         """
         topic = topic_path(unquote(_last_segment(request)), base_url=self.base_url)
         media_type = choose(request.fields.get(b"accept"), (TURTLE, JSON_LD)) or TURTLE
-        subscriber = Subscriber(agent, request.fields.get(b"origin"))
+        subscriber = readers.Subscriber(agent, request.fields.get(b"origin"))
         expires_s = agent.expires_at_s if agent else None
         end_ms = None if expires_s is None else expires_s * 1000
         place = await self._place(
@@ -99,7 +96,7 @@ class Streams:
         expires_s = agent.expires_at_s if agent else None
         end_ms = None if expires_s is None else expires_s * 1000
         terms = notifications_listening.Terms(
-            topic, Subscriber(agent, None), state=None, end_ms=end_ms
+            topic, readers.Subscriber(agent, None), state=None, end_ms=end_ms
         )
         place = await self._place(request, terms)
         return place.response(request, _EVENTS, self._as_signs(place.listening))
@@ -169,7 +166,7 @@ class Streams:
 class ResourceStreams:
     """Distinguishes the streams of resources from the channels beside them."""
 
-    def __init__(self, streams: Streams, *, otherwise: Endpoint) -> None:
+    def __init__(self, streams: Streams, *, otherwise: routes.Endpoint) -> None:
         self._streams = streams
         self._otherwise = otherwise
 
@@ -288,7 +285,10 @@ class ChannelSocket(websocket.SocketEndpoint):
                     yield heard
 
     def _texts_at_once(
-        self, listening: notifications_listening.Listening, channel: Channel, item: QueueItem
+        self,
+        listening: notifications_listening.Listening,
+        channel: Channel,
+        item: deliveries.QueueItem,
     ) -> Sequence[str] | None:
         if not isinstance(item, Notification) or not listening.is_immediate:
             return None
@@ -297,7 +297,7 @@ class ChannelSocket(websocket.SocketEndpoint):
         return (self._messages.text(item, channel.media_type),)
 
 
-async def _until_closed(socket: websocket.WebSocket, queue: SubscriberQueue) -> None:
+async def _until_closed(socket: websocket.WebSocket, queue: deliveries.SubscriberQueue) -> None:
     """Ignore what the client sends, and notice when it leaves."""
     with contextlib.suppress(websocket.SocketClosed):
         while True:

@@ -17,9 +17,8 @@ from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import prefers_html
+from podstead.web import cors, errors
 from podstead.web.browsers import check_origin, see_other
-from podstead.web.cors import CorsPolicy
-from podstead.web.errors import status_of
 from podstead.web.pages.addresses import CONSOLE, LOGIN, new_terms_url, sign_in_url
 from podstead.web.pages.cookies import BROWSER, LANGUAGE, Cookies, FlashMessage
 from podstead.web.pages.rendering import PageRenderer, refusal_text
@@ -102,7 +101,7 @@ class PageGuard:
         }
         if "GET" in endpoints:
             endpoints["HEAD"] = endpoints["GET"]
-        return Route(ResourcePath(path), endpoints, Access.OWN, CorsPolicy.NOBODY)
+        return Route(ResourcePath(path), endpoints, Access.OWN, cors.CorsPolicy.NOBODY)
 
     def see_other(self, address: str, message: FlashMessage | None = None) -> Response:
         """A redirect to another page, which shows the message."""
@@ -216,7 +215,7 @@ class PageGuard:
                 return self.see_other(LOGIN, FlashMessage("sign-in-first"))
             if page.request.method in SAFE:
                 return self.see_other(sign_in_url(page.address), FlashMessage("sign-in-first"))
-        status, reason = status_of(error)
+        status, reason = errors.status_of(error)
         headers: list[HeaderField] = []
         if isinstance(error, RateLimited):
             headers.append((b"retry-after", str(error.retry_after_s).encode("ascii")))

@@ -11,7 +11,7 @@ from podstead.core.clock import Randomness
 from podstead.core.codes import CoreCodes
 from podstead.core.errors import PodsteadError
 from podstead.core.identifiers import ROOT, ResourcePath, parent_container
-from podstead.web.browsers import VARY_BY_COOKIE
+from podstead.web import browsers, routes
 from podstead.web.pages import addresses, formats
 from podstead.web.pages.cookies import FLASH_MESSAGES, FlashMessage, Tone
 from podstead.web.pages.formats import number_text, size_text
@@ -20,7 +20,6 @@ from podstead.web.pages.request import NOTHING_WAITS, SAFE, PageRequest, Person,
 from podstead.web.pages.templates import HTML, render
 from podstead.web.pages.texts import ENGLISH, LANGUAGES, N_, _, current_texts, texts_in, use_texts
 from podstead.web.response import NO_STORE, HeaderField, Response, content_response
-from podstead.web.routes import is_reserved
 
 
 def refusal_text(error: PodsteadError) -> str:
@@ -203,7 +202,7 @@ def problem(status: int, target: ResourcePath | None, *, signed_in: bool) -> Pro
 
 
 def _steps(status: int, target: ResourcePath | None, *, signed_in: bool) -> list[Step]:
-    about = None if target is None or is_reserved(target) else target
+    about = None if target is None or routes.is_reserved(target) else target
     steps = []
     if status in {401, 403} and not signed_in:
         page = f"{addresses.FILES}/" if about is None else addresses.files_url(about)
@@ -218,7 +217,7 @@ def _steps(status: int, target: ResourcePath | None, *, signed_in: bool) -> list
     return steps
 
 
-_VARY: Final = VARY_BY_COOKIE + b", Accept-Language"
+_VARY: Final = browsers.VARY_BY_COOKIE + b", Accept-Language"
 _POLICY: Final = (
     b"content-security-policy",
     (

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from podstead.core.errors import NotFound
-from podstead.core.identity import Identity
+from podstead.core import errors, identity
 from podstead.features import features
 from podstead.web.codes import WebCodes
 from podstead.web.content_coding import CONTENT_ENCODING, accepts_gzip, compressed
@@ -94,11 +93,11 @@ class AssetsEndpoint:
     """Serves the files, which anyone may read at every origin of the server."""
 
     @route(ASSETS + "/{hash}/{file}", "GET", "HEAD", sharing=CorsPolicy.NOBODY)
-    async def get(self, request: Request, _: Identity | None) -> Response:
+    async def get(self, request: Request, _: identity.Identity | None) -> Response:
         *_above, hashed, name = request.path.split("/")
         content = load_assets().get(name)
         if content is None or hashed != _hash():
-            raise NotFound(WebCodes.NO_SUCH_ASSET)
+            raise errors.NotFound(WebCodes.NO_SUCH_ASSET)
         headers = [_FOR_GOOD]
         if not name.endswith(_COMPRESSED_ALREADY) and accepts_gzip(request.fields):
             content = _compressed(name)

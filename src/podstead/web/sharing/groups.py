@@ -6,10 +6,7 @@ from typing import Final
 
 from podstead.core.errors import BadRequest, NotFound, PreconditionFailed, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.resources.sharing import people
-from podstead.resources.sharing.documents import Edit
-from podstead.resources.sharing.service import SharingService
-from podstead.resources.sharing.shared import SharedLists
+from podstead.resources.sharing import documents, people, service, shared
 from podstead.wac.modes import NO_MODES
 from podstead.wac.sharing.editing import AccessChange
 from podstead.wac.sharing.rules import GranteeKind, agent, group
@@ -24,9 +21,8 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
-from podstead.web.sharing import people_field
-from podstead.web.sharing.shared import GROUPS_TAB, shared_tabs
-from podstead.web.sharing.views import NamesByReader
+from podstead.web.sharing import people_field, views
+from podstead.web.sharing import shared as sharing_shared
 
 _SHOWN_PLACES: Final = 50
 
@@ -49,9 +45,9 @@ class GroupsPage:
     site: Site
     groups: people.OwnGroups
     field: people_field.PeopleField
-    names: NamesByReader
-    lists: SharedLists
-    sharing: SharingService
+    names: views.NamesByReader
+    lists: shared.SharedLists
+    sharing: service.SharingService
 
     @route(GROUPS, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -62,7 +58,7 @@ class GroupsPage:
         return self.site.page(
             page,
             "sharing/groups.html",
-            views=shared_tabs(page, GROUPS_TAB),
+            views=sharing_shared.shared_tabs(page, sharing_shared.GROUPS_TAB),
             groups=sorted(found, key=lambda each: (by_name(each.name), each.path)),
             max_name=people.MAX_NAME_CHARACTERS,
         )
@@ -166,7 +162,7 @@ class GroupsPage:
         """Remove the group from the rules that name it, and its document. What another change
         keeps from being removed names nobody from then on."""
         identity, grantee = people_field.identity_of(page), group(found.iri)
-        edit = Edit((AccessChange(grantee, NO_MODES, NO_MODES),))
+        edit = documents.Edit((AccessChange(grantee, NO_MODES, NO_MODES),))
         for place in await self._places(page, found):
             try:
                 state = await self.sharing.view(identity, place)

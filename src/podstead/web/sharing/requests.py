@@ -29,9 +29,8 @@ from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
-from podstead.web.sharing import views
+from podstead.web.sharing import shared, views
 from podstead.web.sharing.reminders import Reminders
-from podstead.web.sharing.shared import ASKED, shared_tabs
 
 _ANYBODY: Final = "anybody"
 
@@ -237,7 +236,7 @@ class RequestsPage:
         return self.site.page(
             page,
             "sharing/requests.html",
-            views=shared_tabs(page, ASKED),
+            views=shared.shared_tabs(page, shared.ASKED),
             requests=[await self._shown(person, request) for request in found],
             answers=[views.shown_answer(answer, self.names) for answer in answers],
             reminders=views.shown_reminders(await self.reminders.on(page), self.names),

@@ -10,11 +10,8 @@ from typing import Final, Protocol
 
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path, storage_root
-from podstead.resources.sharing import service
+from podstead.resources.sharing import documents, offers, people, service
 from podstead.resources.sharing.access_requests import AccessRequest, AccessRequests
-from podstead.resources.sharing.documents import RulesChanged, RulesOutOfReach
-from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
-from podstead.resources.sharing.people import agent_iri
 from podstead.wac.acl import agent_name
 from podstead.wac.sharing import rules
 from podstead.wac.sharing.access import Scope
@@ -104,7 +101,7 @@ class SharePage:
         target = page.target
         try:
             state = await self.sharing.view(page.identity, target)
-        except RulesOutOfReach as error:
+        except documents.RulesOutOfReach as error:
             return views.out_of_reach_page(self.site.renderer, page, error)
         return await self._list(page, state)
 
@@ -134,7 +131,7 @@ class SharePage:
             except (service.OwnerLockedOut, service.NeedsConfirmation) as error:
                 preview = await self.sharing.preview(page.identity, target, edit, token)
                 return await self._preview(page, change, token, preview, refused=error)
-        except RulesChanged:
+        except documents.RulesChanged:
             return self.site.see_other(share_url(target), FlashMessage("rules-changed"))
         await self._answered(page, change)
         await self._tell(page, change, saved)
@@ -153,11 +150,15 @@ class SharePage:
             case rules.GranteeKind.AUTHENTICATED:
                 return rules.AUTHENTICATED
             case rules.GranteeKind.GROUP:
-                return rules.group(agent_iri((sent.text("grantee") or sent.text("who")).strip()))
+                return rules.group(
+                    people.agent_iri((sent.text("grantee") or sent.text("who")).strip())
+                )
             case rules.GranteeKind.AGENT:
                 known = sent.text("grantee")
                 return (
-                    rules.agent(agent_iri(known)) if known else await self.field.meant(page, sent)
+                    rules.agent(people.agent_iri(known))
+                    if known
+                    else await self.field.meant(page, sent)
                 )
 
     async def _tell(
@@ -267,7 +268,7 @@ class SharePage:
             ],
             suggestions=people_field.offered(known, names),
             choices=[(each, names.grantee(each)) for each in meant],
-            max_message=MAX_MESSAGE_CHARS,
+            max_message=offers.MAX_MESSAGE_CHARS,
             error=None if error is None else refusal_text(error),
             filled=_filled(sent),
         )

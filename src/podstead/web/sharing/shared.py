@@ -14,15 +14,12 @@ from podstead.resources.sharing.shared import SharedBy, SharedLists, SharedResou
 from podstead.wac.modes import Mode
 from podstead.wac.sharing.access import AccessList, Scope
 from podstead.wac.sharing.rules import GranteeKind
-from podstead.web.codes import WebCodes
+from podstead.web import codes, response, routes
 from podstead.web.pages import addresses
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import _
-from podstead.web.response import Response
-from podstead.web.routes import route
-from podstead.web.sharing import views
-from podstead.web.sharing.share_page import SharingSection
+from podstead.web.sharing import share_page, views
 
 WITH_ME: Final = "with-me"
 BY_ME: Final = "by-me"
@@ -109,10 +106,10 @@ class SharedPage:
     names: views.NamesByReader
     sharing: SharingService
     activity: PodActivity
-    sections: Sequence[SharingSection] = ()
+    sections: Sequence[share_page.SharingSection] = ()
 
-    @route(addresses.SHARED, "GET")
-    async def get(self, page: PageRequest) -> Response:
+    @routes.route(addresses.SHARED, "GET")
+    async def get(self, page: PageRequest) -> response.Response:
         person = page.signed_in()
         is_complete = await self.lists.is_complete()
         if page.query_text("view") == BY_ME and person.pods:
@@ -139,11 +136,11 @@ class SharedPage:
             own=None,
         )
 
-    async def _by_person(self, page: PageRequest, *, is_complete: bool) -> Response:
+    async def _by_person(self, page: PageRequest, *, is_complete: bool) -> response.Response:
         person = page.signed_in()
         pod = _storage(page.query_text("pod")) or person.pods[0]
         if pod not in person.pods:
-            raise NotFound(WebCodes.OTHERS_POD)
+            raise NotFound(codes.WebCodes.OTHERS_POD)
         found, after = await self.lists.shared_by(
             person.identity, pod, after=page.query_text("after")
         )

@@ -27,8 +27,7 @@ from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.records import Account, Client, ClientCredential, VerifiedFactor
 from podstead.idp.sign_in import SignInFailed
 from podstead.idp.token_issuing import AUTHORIZATION_PATH
-from podstead.storage.protocol import RateCounters
-from podstead.storage.record_store import Versioned
+from podstead.storage import protocol, record_store
 from podstead.storage.records import Record, TokenRecord
 from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
@@ -159,7 +158,7 @@ class AuthorizationEndpoint:
     site: Site
     authorizations: idp_authorizations.Authorizations
     login: LoginPage
-    counters: RateCounters
+    counters: protocol.RateCounters
     clock: Clock
 
     @route(AUTHORIZATION_PATH, "GET", rule=Rule.ANYWHERE, needs_terms=False, is_shown_again=False)
@@ -443,7 +442,7 @@ class VerifiedSignIn:
     async def note(
         self,
         pending: idp_authorizations.PendingAuthorization,
-        account: Versioned[Account],
+        account: record_store.Versioned[Account],
         *,
         factor: str,
         lasting: bool,

@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.core import errors, identifiers, identity
 from podstead.core.clock import Clock
-from podstead.core.errors import NotAuthenticated
-from podstead.core.identifiers import ResourcePath
-from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.idp import sign_in
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.codes import IdpCodes
@@ -21,7 +19,7 @@ from podstead.storage.record_store import Versioned
 from podstead.web.browsers import browser_name, json_response, see_other
 from podstead.web.forms import FormSubmission
 from podstead.web.limits import address_key, take
-from podstead.web.pages.addresses import SECURITY
+from podstead.web.pages import addresses, rendering, texts
 from podstead.web.pages.cookies import (
     KNOWN,
     SESSION,
@@ -31,10 +29,8 @@ from podstead.web.pages.cookies import (
     add_refusals,
 )
 from podstead.web.pages.notifier import NEW_BROWSER, Notifier, PersonNotice
-from podstead.web.pages.rendering import refusal_message
 from podstead.web.pages.request import PageRequest, Person, SignedInBy
 from podstead.web.pages.site import Site
-from podstead.web.pages.texts import N_
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response
 from podstead.web.sign_in.people import PodSessions, end_browser_session
@@ -45,14 +41,14 @@ _FIRST_DAY_S: Final = 86_400
 
 add_flash_messages(
     Tone.DONE,
-    sign_in_method_removed=N_(
+    sign_in_method_removed=texts.N_(
         "What you signed in with has been removed, so this browser is signed out as well."
     ),
 )
 add_refusals(IdpCodes.SIGN_IN_FAILED, IdpCodes.ACCOUNT_DISABLED)
 
 
-class SecondFactorNeeded(NotAuthenticated):
+class SecondFactorNeeded(errors.NotAuthenticated):
     """The password is right, and the account needs a second factor as well."""
 
     def __init__(self, path: str) -> None:
@@ -234,7 +230,7 @@ class BrowserSignIn:
         """On the first day of an account, every browser is new."""
         if session.created_s - account.created_s > _FIRST_DAY_S:
             name = browser_name(page.user_agent)
-            notice = PersonNotice(NEW_BROWSER, f"{SECURITY}?view=browsers", name)
+            notice = PersonNotice(NEW_BROWSER, f"{addresses.SECURITY}?view=browsers", name)
             await self.notifier.tell(account.web_id, notice)
 
     def succeeded(self, page: PageRequest, signed_in: SignedInHere, *, path: str) -> Response:
@@ -255,7 +251,7 @@ class BrowserSignIn:
     ) -> Response:
         """The form that was sent, again; the name that was typed is still there."""
         if page.wants_page:
-            return self.site.see_other(path, refusal_message(error, typed_login(sent)))
+            return self.site.see_other(path, rendering.refusal_message(error, typed_login(sent)))
         description = (
             str(error)
             if isinstance(error, sign_in.AccountDisabled)
@@ -312,15 +308,15 @@ class PeopleByAccount:
         if found is None:
             return None
         return Person(
-            identity=Identity(
+            identity=identity.Identity(
                 iri=found.account.web_id,
-                method=AuthenticationMethod.SESSION,
+                method=identity.AuthenticationMethod.SESSION,
                 may_state_identity=not found.session.restricted,
             ),
             name=found.account.pod,
             csrf_token=found.session.csrf_token,
             signed_in_by=SignedInBy.ACCOUNT,
-            pods=(ResourcePath(f"/{found.account.pod}/"),),
+            pods=(identifiers.ResourcePath(f"/{found.account.pod}/"),),
             session=found,
             is_operator=found.account.operator and not found.session.restricted,
             has_new_terms=self.terms_hash not in ("", found.account.terms_hash),

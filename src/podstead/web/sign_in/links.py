@@ -27,10 +27,8 @@ from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, PasswordsDiffer
 from podstead.web.limits import address_key, take
-from podstead.web.pages import addresses
+from podstead.web.pages import addresses, cookies, rendering
 from podstead.web.pages.addresses import ACCOUNT, CONSOLE, FORGOT, LINK, link_url, verify_url
-from podstead.web.pages.cookies import BROWSER, SESSION
-from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
@@ -81,7 +79,7 @@ class LinkPage:
             field = next(name for kind, name in _FIELDS.items() if isinstance(error, kind))
             status, _reason = status_of(error)
             return self._form(
-                page, account, sent, errors={field: refusal_text(error)}, status=status
+                page, account, sent, errors={field: rendering.refusal_text(error)}, status=status
             )
         return await self._signed_in(page, changed, sent.text("password"))
 
@@ -138,13 +136,13 @@ class LinkPage:
             raise NotFound(WebCodes.ACCOUNT_DELETED_MEANWHILE)
         address = CONSOLE if stored.value.operator else ACCOUNT
         if self.second_step is not None:
-            browser = self.site.cookies.secret(page.request, BROWSER)
+            browser = self.site.cookies.secret(page.request, cookies.BROWSER)
             secret = browser or self.site.randomness.token_hex(_SECRET_BYTES)
             path = await self.second_step.begin(
                 stored.value, browser=secret, path=address, common_password=is_common(password)
             )
             if path is not None:
-                return see_other(path, self.site.cookies.set(BROWSER, secret))
+                return see_other(path, self.site.cookies.set(cookies.BROWSER, secret))
         begun = await self.sessions.begin(
             stored,
             factor=PASSWORD,
@@ -154,7 +152,7 @@ class LinkPage:
             common_password=is_common(password),
         )
         self.audit.note(AuditEvent.SIGNED_IN, account_id=account.account_id)
-        return see_other(address, self.site.cookies.set(SESSION, begun.secret))
+        return see_other(address, self.site.cookies.set(cookies.SESSION, begun.secret))
 
     def _form(
         self,

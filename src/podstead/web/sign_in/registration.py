@@ -27,9 +27,7 @@ from podstead.web.browsers import is_navigation, json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, PasswordsDiffer, only, read_query, read_submission
-from podstead.web.pages import addresses
-from podstead.web.pages.guard import Rule
-from podstead.web.pages.rendering import refusal_text
+from podstead.web.pages import addresses, guard, rendering
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.registration import TermsNotAccepted
@@ -95,7 +93,7 @@ class RegistrationPages:
     sign_in: BrowserSignIn
     part: RegistrationPart | None = None
 
-    @route(REGISTRATION_PATH, "GET", rule=Rule.OURS_OR_NO_COOKIE)
+    @route(REGISTRATION_PATH, "GET", rule=guard.Rule.OURS_OR_NO_COOKIE)
     async def get(self, page: PageRequest) -> Response:
         """The form or, if only the operator creates accounts, a page that says so."""
         if self.site.registration.is_closed:
@@ -110,7 +108,7 @@ class RegistrationPages:
         note = await self.site.registration.note(code, page.request.client_address)
         return await self._form(page, pending, FormSubmission({}), invitation=invitation, note=note)
 
-    @route(REGISTRATION_PATH, "POST", rule=Rule.OURS_OR_NO_COOKIE)
+    @route(REGISTRATION_PATH, "POST", rule=guard.Rule.OURS_OR_NO_COOKIE)
     async def post(self, page: PageRequest) -> Response:
         """Create the account and sign in to it, once the person has set up a second factor if the
         operator demands one.
@@ -132,7 +130,12 @@ class RegistrationPages:
             code = "" if field == "invitation" else sent.text("invitation")[:MAX_CODE_CHARACTERS]
             note = await self.site.registration.note(code, page.request.client_address)
             return await self._form(
-                page, pending, sent, errors={field: refusal_text(error)}, status=status, note=note
+                page,
+                pending,
+                sent,
+                errors={field: rendering.refusal_text(error)},
+                status=status,
+                note=note,
             )
         if self.part is not None:
             self.part.created(sent, created.account)

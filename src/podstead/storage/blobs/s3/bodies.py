@@ -20,14 +20,11 @@ from typing import Final, Self
 
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.media_types import is_passive
+from podstead.storage import disk_space, open_body, record_store
 from podstead.storage.blobs import files
 from podstead.storage.blobs.body_store import BODIES, UPLOADS, BodyMissing
-from podstead.storage.blobs.s3 import objects
-from podstead.storage.blobs.s3.uploads import UploadParts
-from podstead.storage.disk_space import DiskSpace
+from podstead.storage.blobs.s3 import objects, uploads
 from podstead.storage.files import wait_for_end
-from podstead.storage.open_body import StreamedBody
-from podstead.storage.record_store import RecordStore
 from podstead.storage.records import BlobId
 
 
@@ -81,14 +78,19 @@ class S3Bodies:
     removal_delay_s: Final = 600.0
 
     def __init__(
-        self, objects: objects.Objects, records: RecordStore, *, directory: Path, space: DiskSpace
+        self,
+        objects: objects.Objects,
+        records: record_store.RecordStore,
+        *,
+        directory: Path,
+        space: disk_space.DiskSpace,
     ) -> None:
         """``directory`` is on a disk of this machine and gets what is being received."""
         self._objects = objects
         self._directory = directory
         self._space = space
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-blobs")
-        self.uploads = UploadParts(objects, records, self._new_file)
+        self.uploads = uploads.UploadParts(objects, records, self._new_file)
 
     def close(self) -> None:
         self._executor.shutdown(wait=False)
@@ -270,7 +272,7 @@ class S3Draft:
                 self._storing.exception()  # which has been logged
 
 
-class S3Body(StreamedBody):
+class S3Body(open_body.StreamedBody):
     """An OpenBody in an object (:class:`~podstead.storage.open_body.AddressedBody`)."""
 
     def __init__(
