@@ -199,7 +199,7 @@ class SecondStepPages:
         return self.site.sign_in_page(
             page,
             "two_factor/recovery_codes.html",
-            layout="idp/page.html",
+            layout="pods/sign_in/page.html",
             codes=codes,
             afterwards=path,
             headers=signed_in.cookies,

@@ -368,7 +368,7 @@ class PageRenderer:
         headers: Sequence[HeaderField] = (),
         **context: object,
     ) -> Response:
-        """A page of ``templates/idp``, or of a feature, which runs only its own script.
+        """A page that extends ``sign_in/page.html``, which runs only its own script.
         ``form_targets`` are the URLs besides this server to which its forms may lead.
 
         It leads back to itself after the choice of another language. In answer to a form, only a
@@ -377,7 +377,7 @@ class PageRenderer:
         nonce = self._nonce()
         is_answer = page.request.method not in SAFE and status < _REFUSED
         body = render(
-            f"pods/{template}" if "/" in template else f"idp/{template}",
+            f"pods/{template}",
             nonce=nonce,
             server_name=self.server_name,
             status=status,
@@ -403,7 +403,7 @@ class PageRenderer:
         if page.is_of_provider:
             return self.sign_in_page(
                 page,
-                "problem.html",
+                "sign_in/problem.html",
                 status=status,
                 headers=headers,
                 message=refusal_text(error),

@@ -72,7 +72,7 @@ class Site:
         origin of the pods. ``onward`` describes the application to which ``url`` leads."""
         return self.sign_in_page(
             page,
-            "signed_out.html",
+            "sign_in/signed_out.html",
             headers=[FORGET_STORAGE, *ended] if ended else [],
             deleted=deleted,
             onward=onward,

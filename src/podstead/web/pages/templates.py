@@ -52,8 +52,8 @@ _LEFT_OUT: Final = {
 def load_assets() -> Mapping[str, bytes]:
     """Every file by its name, read from the package once."""
     package = files("podstead.web")
-    # The scripts of the provider's pages are part of these pages and files of those below.
-    folders = (package / "static", package / "templates" / "idp", *_folders_of_features().values())
+    # The scripts of features are part of pages of the provider and files of those of pods.
+    folders = (package / "static", *_folders_of_features().values())
     every = (each for folder in folders for each in folder.iterdir())
     kept = [each for each in every if each.name.rpartition(".")[2] in _TYPES]
     return {each.name: _sent(each) for each in sorted(kept, key=lambda each: each.name)}

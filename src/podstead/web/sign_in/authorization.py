@@ -56,7 +56,7 @@ def next_response(
     if following.response_mode == "form_post":
         return renderer.sign_in_page(
             page,
-            "form_post.html",
+            "sign_in/form_post.html",
             form_targets=[following.redirect_uri],
             action=following.redirect_uri,
             parameters=following.parameters,
@@ -204,7 +204,7 @@ class AuthorizationEndpoint:
         by_form = reply.response_mode == "form_post"
         return self.site.sign_in_page(
             page,
-            "leaving.html",
+            "sign_in/leaving_to_application.html",
             form_targets=[reply.redirect_uri] if by_form else [],
             client=client_display(client, reply.redirect_uri, base_url=self.site.pods_url),
             error=reply.parameters["error"],
@@ -372,7 +372,7 @@ class InteractionPages:
         hint = pending.interaction.request.login_hint or (session.account.pod if session else "")
         return self.site.sign_in_page(
             page,
-            "sign_in.html",
+            "sign_in/login.html",
             form_targets=[pending.interaction.request.redirect_uri],
             typed=typed or hint,
             action=f"{INTERACTION_PATH}/{pending.uid}",
@@ -402,7 +402,7 @@ class InteractionPages:
         account = page.owner().account
         return self.site.sign_in_page(
             page,
-            "consent.html",
+            "sign_in/consent.html",
             form_targets=[pending.interaction.request.redirect_uri],
             client=self._client_display(pending),
             scopes=pending.interaction.request.scopes,

@@ -85,7 +85,7 @@ class EndSessionPages:
             return await self._end(page, session, onward)
         return self.site.sign_in_page(
             page,
-            "sign_out.html",
+            "sign_in/sign_out.html",
             form_targets=[onward.uri] if onward.uri else [],
             action=CONFIRMATION_PATH,
             account=session.account,

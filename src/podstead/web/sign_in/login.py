@@ -38,7 +38,7 @@ class LoginPage:
         has_other_ways = self.has_other_ways and purpose is None
         return self.site.sign_in_page(
             page,
-            "sign_in.html",
+            "sign_in/login.html",
             typed=typed or (session.account.pod if session else ""),
             action=_path(purpose, afterwards),
             again=purpose,

@@ -98,7 +98,10 @@ class RegistrationPages:
         """The form or, if only the operator creates accounts, a page that says so."""
         if self.site.registration.is_closed:
             return self.site.sign_in_page(
-                page, "registration_closed.html", status=403, operator=self.site.registration.about
+                page,
+                "sign_in/registration_closed.html",
+                status=403,
+                operator=self.site.registration.about,
             )
         query = read_query(page.request)
         pending = await self._pending(page, only(query, "uid"))
@@ -228,7 +231,7 @@ class RegistrationPages:
             facts = await self.part.facts(page, sent)
         return self.site.sign_in_page(
             page,
-            "register.html",
+            "sign_in/register.html",
             status=status,
             form_targets=targets,
             errors=errors,
@@ -276,7 +279,7 @@ class NewTermsPage:
             return see_other(afterwards)
         return self.site.sign_in_page(
             page,
-            "new_terms.html",
+            "sign_in/new_terms.html",
             form_targets=await self._form_targets(page, afterwards),
             account=owner.account,
             csrf_token=owner.session.csrf_token,
