@@ -57,7 +57,7 @@ def _sources() -> Iterator[tuple[Path, Path, Any]]:
 def error_codes() -> Iterator[ErrorCode]:
     """Every code of an error."""
     for path in sorted(WEB.parent.rglob("*.py")):
-        if "(ErrorCode)" in path.read_text("utf-8"):
+        if "ErrorCode)" in path.read_text("utf-8"):
             import_module(".".join(path.relative_to(WEB.parent.parent).with_suffix("").parts))
     for codes in ErrorCode.__subclasses__():
         yield from codes
