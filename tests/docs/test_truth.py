@@ -25,11 +25,14 @@ DOCUMENTS = [
     *REPOSITORY.glob("docs/**/*.md"),
 ]
 
+ABOUT_ALL = pytest.mark.skipif(bool(LEFT_OUT), reason="the documentation is about all features")
+
 
 def name_of(document: Path) -> str:
     return str(document.relative_to(REPOSITORY))
 
 
+@ABOUT_ALL
 def test_every_link_leads_to_a_page() -> None:
     for document in DOCUMENTS:
         links = re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8"))
@@ -39,6 +42,7 @@ def test_every_link_leads_to_a_page() -> None:
                 assert target.exists(), (name_of(document), link)
 
 
+@ABOUT_ALL
 def test_every_toml_example_holds_known_settings() -> None:
     for document in DOCUMENTS:
         text = document.read_text(encoding="utf-8")
@@ -47,6 +51,7 @@ def test_every_toml_example_holds_known_settings() -> None:
             assert set(tomllib.loads(example)) <= known, name_of(document)
 
 
+@ABOUT_ALL
 def test_every_command_line_parses() -> None:
     for document in DOCUMENTS:
         text = document.read_text(encoding="utf-8").replace("\\\n", " ")
@@ -76,7 +81,7 @@ def _variables_of(command: click.Command) -> Iterator[str]:
             yield parameter.envvar
 
 
-@pytest.mark.skipif(bool(LEFT_OUT), reason="the documentation is about all features")
+@ABOUT_ALL
 def test_every_variable_exists() -> None:
     of_settings = {row.variable for row in settings_table()}
     variables = of_settings | {*_variables_of(main), LEFT_OUT_VARIABLE}
