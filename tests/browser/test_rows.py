@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import wave
 from collections.abc import Iterator
 from pathlib import Path
@@ -572,6 +573,13 @@ def test_the_list_its_open_menu_and_a_name_that_is_typed_are_accessible(
     files.goto(files.url.replace("/files/", "/actions/", 1).partition("?")[0] + "a.txt")
     found["page"] = violations(files, axe)
     assert {name: each for name, each in found.items() if each} == {}
+
+
+def test_a_phone_tells_how_long_ago_as_a_wide_window_does(files: Page) -> None:
+    files.set_viewport_size({"width": PHONE_WIDTH, "height": 800})
+    time = row(files, "a.txt").locator("time:visible")
+    expect(time).to_have_text(re.compile("ago|now"))
+    expect(time).to_have_attribute("title", re.compile(r"\d{4}"))
 
 
 def test_a_folder_of_thirty_one_is_light_when_it_is_opened_first(

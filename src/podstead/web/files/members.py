@@ -327,7 +327,8 @@ class RowWriter:
         by = f' <span class="quiet author">{escape(author)}</span>' if author else ""
         return (
             f'<span class="narrow-only quiet">{size}{" · " if size else ""}'
-            f"{escape(date_text(changed_ms))}</span></span></a></td>"
+            f'<time datetime="{iso_time(changed_ms)}" data-relative>'
+            f"{escape(date_text(changed_ms))}</time></span></span></a></td>"
             f'<td class="reach">{self._reach_cells[self._reaches[member.path]]}</td>'
             f'<td class="wide-only quiet">{self._types[kind]}</td>'
             f'<td class="wide-only changed"><time datetime="{iso_time(changed_ms)}" data-relative>'

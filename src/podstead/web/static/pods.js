@@ -2,7 +2,7 @@
 
 /**
  * Show each time in the reader's own time zone, where the page has it in UTC; those with
- * data-relative by how long ago they are, with the time itself as their title.
+ * data-relative by how long ago they are. The other of the two is the title.
  * @param {ParentNode[]} parts where they are
  */
 export function showLocalTimes(parts = [document]) {
@@ -13,9 +13,10 @@ export function showLocalTimes(parts = [document]) {
     const moment = new Date(element.dateTime);
     if (Number.isNaN(moment.getTime())) continue;
     const text = format.format(moment);
-    const ago = "relative" in element.dataset ? timeAgo(moment, new Date(), language) : null;
-    element.textContent = ago ?? text;
-    if (ago !== null) element.title = text;
+    const ago = timeAgo(moment, new Date(), language);
+    const isRelative = "relative" in element.dataset && ago !== null;
+    element.textContent = isRelative ? ago : text;
+    if (ago !== null) element.title = isRelative ? text : ago;
   }
 }
 
