@@ -106,7 +106,7 @@ def test_an_operator_helps_a_person_who_has_lost_the_password(
     person = create_account(operated.server)
     page = operator
     page.goto(operated.url("accounts"))
-    page.get_by_role("searchbox", name="Name, e-mail address or WebID").fill(person.name)
+    page.get_by_role("searchbox", name="Name or address").fill(person.name)
     page.get_by_role("button", name="Search", exact=True).last.click()
     page.get_by_role("link", name=person.name, exact=True).click()
     page.get_by_role("link", name="Create a link…").click()

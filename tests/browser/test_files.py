@@ -429,7 +429,7 @@ def test_documents_of_every_kind_are_created_and_edited(
     create(page, "Bookmark", "A page", {"Address": "https://page.example/"})
     expect(page.get_by_role("link", name="page.example")).to_be_visible()
     page.goto(files)
-    create(page, "Linked data", "facts")
+    create(page, "New linked-data document", "facts", menu="More actions")
     save(page, "<#a> <#b> oops .")
     expect(page.get_by_role("alert")).to_contain_text("Line 1, column 11")
     save(page, '<#a> <#b> "a value" .')
@@ -447,9 +447,16 @@ def test_documents_of_every_kind_are_created_and_edited(
         assert other.get(f"{stored}plain.txt").text == "mine"
 
 
-def create(page: Page, kind: str, name: str, fields: Mapping[str, str] | None = None) -> None:
-    """Create something by the menu of a folder."""
-    page.locator("summary", has_text="New").click()
+def create(
+    page: Page,
+    kind: str,
+    name: str,
+    fields: Mapping[str, str] | None = None,
+    *,
+    menu: str = "New",
+) -> None:
+    """Create something by a menu of a folder."""
+    page.locator(f'summary:has-text("{menu}"), summary[title="{menu}"]').click()
     page.get_by_role("link", name=kind, exact=True).click()
     page.get_by_label("Name", exact=True).fill(name)
     for label, value in (fields or {}).items():

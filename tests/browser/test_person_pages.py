@@ -89,7 +89,7 @@ def test_addresses_are_copied(
     page = signed_in
     page.goto(f"{provider.base_url}/.pages/")
     page.get_by_text("Your addresses").click()
-    page.get_by_role("button", name="Copy: WebID").click()
+    page.get_by_role("button", name="Copy: Your address").click()
     expect(page.get_by_text("Copied")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == f"{provider.base_url}/{person.name}/#me"

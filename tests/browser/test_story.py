@@ -184,7 +184,7 @@ def carol_asks_for_access(story: Story) -> None:
     carol = story.community.create_agent(f"carol{story.suffix}")
     page = story.carol
     page.goto(f"{story.server.base_url}/.pages/sign-in?ways=all")
-    page.get_by_label("WebID or address of your provider").fill(carol.web_id)
+    page.get_by_label("Your address there, or where you sign in").fill(carol.web_id)
     page.get_by_role("button", name="Continue").click()
     page.wait_for_url(f"{story.community.base_url}**")
     page.get_by_label("Email").fill(f"carol{story.suffix}@example.com")

@@ -17,7 +17,7 @@ from tests.support.server import ServerProcess, server_fixture
 pytestmark = pytest.mark.needs("chromium")
 
 TURTLE = "text/turtle"
-WEB_ID = "WebID or address of your provider"
+WEB_ID = "Your address there, or where you sign in"
 NOTHING_HERE = "There is no provider at this address"
 
 

@@ -174,7 +174,11 @@ async def test_the_page_to_sign_in_on_names_all_that_signing_in_gives(
     app = await register(server)
     page = await browser.get(app.request(scope="openid webid"))
     text = " ".join(page.text.split())
-    for said in ("If you sign in here, this application can:", "your WebID", "read, change and"):
+    for said in (
+        "If you sign in here, this application can:",
+        "your name and your address",
+        "read, change and",
+    ):
         assert said in text
     assert "trust <strong>app.example</strong>" in text
     page = await browser.get(app.request(scope="openid webid email"))

@@ -225,7 +225,7 @@ async def test_the_overview_names_no_provider_where_there_is_none(
 ) -> None:
     page = await alice.get(HOME)
     assert page.status == 200
-    assert "Identity provider" not in page.text
+    assert "Where applications sign you in" not in page.text
     assert (await browser.get(HOME)).path == "/.pages/sign-in"
 
 
@@ -255,3 +255,12 @@ async def test_what_applications_keep_is_shown_when_asked_for(
     assert more is not None
     names = shown((await alice.get(more[1].replace("&amp;", "&"))).text)
     assert {"colours.txt", "band.txt", "groups", "plan.txt"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    "page", ["", "profile", "apps", "storage", "why/alice/", "ask/bob/public/"]
+)
+async def test_everyday_pages_speak_no_jargon(alice: Browser, page: str) -> None:
+    text = (await alice.get(f"{HOME}{page}")).text
+    assert "</main>" in text
+    assert re.search("webid|linked data|identity provider", text, re.IGNORECASE) is None

@@ -26,7 +26,14 @@ from podstead.wac.modes import Mode
 from podstead.web.account.actor_names import AgentNames, agent_text
 from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
-from podstead.web.files.members import Member, MemberLists, Order, Sorting, in_order
+from podstead.web.files.members import (
+    Member,
+    MemberLists,
+    Order,
+    Sorting,
+    in_order,
+    kind_name,
+)
 from podstead.web.files.starred import StarredResources
 from podstead.web.pages import addresses, kinds
 from podstead.web.pages.addresses import ACTIVITY, files_url, is_for_apps, shown_name
@@ -101,7 +108,7 @@ _FAMILIES: Final = {
     MediaCategory.VIDEO: N_("Videos"),
     MediaCategory.AUDIO: N_("Music and audio"),
     MediaCategory.DOCUMENT: N_("Texts and documents"),
-    MediaCategory.DATA: N_("Linked data"),
+    MediaCategory.DATA: N_("Data"),
     MediaCategory.OTHER: N_("Other files"),
 }
 
@@ -147,7 +154,9 @@ class StoragePage:
                     "name": shown_name(each.path),
                     "folder": unquote(identifiers.parent_container(each.path) or ""),
                     "address": files_url(each.path),
-                    "media_type": essence(each.content_type),
+                    "kind": kind_name(
+                        kinds.kind_of(essence(each.content_type), shown_name(each.path))
+                    ),
                     "size_bytes": each.size_bytes,
                 }
                 for each in breakdown.largest

@@ -186,7 +186,7 @@ class MemberLists:
 _KINDS: Final = MappingProxyType(
     {
         Kind.FOLDER: N_("Folder"),
-        Kind.LINKED_DATA: N_("Linked data"),
+        Kind.LINKED_DATA: N_("Data"),
         Kind.IMAGE: N_("Picture"),
         Kind.VIDEO: N_("Video"),
         Kind.AUDIO: N_("Audio"),
