@@ -148,7 +148,7 @@ def upload_over_a_broken_connection(story: Story) -> None:
         ]
     )
     news = page.locator("[data-uploads] > [aria-live]")
-    finished = f"The upload is finished. Files: {FILES}"
+    finished = f"Files uploaded: {FILES}"
     expect(news).to_contain_text(finished, timeout=DEADLINE_MS)
     assert story.proxy.broken == 2
     expect(page.locator("#count")).to_have_text(f"{FILES + 1} items")

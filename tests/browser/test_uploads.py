@@ -115,11 +115,11 @@ def test_fifty_files_arrive_although_the_connection_breaks(
     page.locator(CHOOSE).set_input_files(
         [file(name, content, "image/jpeg") for name, content in contents.items()]
     )
-    news(page, f"The upload is finished. Files: {FILES + 1}")
+    news(page, f"Files uploaded: {FILES + 1}")
     assert proxy.broken == 6
     for name, content in contents.items():
         assert stored(pod, name.replace(" ", "%20")) == content
-    expect(page.locator(".upload-summary")).to_contain_text(f"Files: {FILES + 1}")
+    expect(page.locator(".upload-summary")).to_contain_text(f"Files uploaded: {FILES + 1}")
 
 
 @pytest.mark.feature("uploads")
@@ -142,7 +142,7 @@ def test_the_page_of_a_folder_shows_what_arrives(page: Page, pod: Pod, tmp_path:
     page.locator(".upload-buttons:not([hidden])").wait_for(state="attached")
     page.evaluate("window.isSamePage = true")
     drop(page, dropped)
-    news(page, "The upload is finished. Files: 1")
+    news(page, "Files uploaded: 1")
     expect(page.get_by_role("link", name="dropped.txt")).to_be_visible(timeout=DEADLINE_MS)
     assert page.evaluate("window.isSamePage")
     page.get_by_role("button", name="Close").click()
@@ -179,7 +179,7 @@ def test_the_panel_of_an_upload_moves_and_hides_nothing(
     )
     panel = page.locator(".upload-panel")
     expect(panel).to_be_visible()
-    news(page, "The upload is finished. Files: 3")
+    news(page, "Files uploaded: 3")
     expect(page.get_by_role("link", name="z2.bin")).to_be_visible(timeout=DEADLINE_MS)
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert page.evaluate("window.moved") == []
@@ -207,7 +207,7 @@ def test_a_folder_is_dropped_with_everything_in_it(
     open_upload(page, pod)
     page.evaluate(WAIT_HERE)
     drop(page, folder, alone)
-    news(page, "The upload is finished. Files: 123")
+    news(page, "Files uploaded: 123")
     assert stored(pod, "holiday/day%201/119.txt") == b"day 1, 119"
     assert stored(pod, "holiday/day%201/morning/a%20&%20b.txt") == b"deep"
     assert stored(pod, "holiday/top.txt") == b"top"
@@ -226,7 +226,7 @@ def test_a_picture_is_pasted(page: Page, pod: Pod, owner: Client) -> None:
             document.dispatchEvent(new ClipboardEvent("paste", {clipboardData, bubbles: true}));
         }"""
     )
-    news(page, "The upload is finished. Files: 1")
+    news(page, "Files uploaded: 1")
     listed = owner.get(f"{pod.root}private/", Accept="text/turtle").text
     assert ".png>" in listed
     assert "image.png" not in listed
@@ -248,7 +248,7 @@ def test_names_that_are_taken_are_asked_about_once(
     page.locator(CHOOSE).set_input_files([file(f"{number}.txt", b"new") for number in range(8)])
     dialog = page.get_by_role("dialog", name="The name is taken")
     dialog.get_by_role("button", name=button).click(timeout=DEADLINE_MS)
-    news(page, "The upload is finished")
+    news(page, "Files uploaded")
     expect(dialog).to_be_hidden()
     for number in range(8):
         assert stored(pod, f"{number}.txt") == (kept if number < 5 else b"new")
@@ -272,7 +272,7 @@ def test_an_upload_goes_on_after_the_page_was_reloaded(
     page.evaluate(WAIT_HERE)
     before = proxy.sent
     page.locator(CHOOSE).set_input_files(film)
-    news(page, "The upload is finished. Files: 1")
+    news(page, "Files uploaded: 1")
     assert proxy.sent - before < 25_000_000
     assert stored(pod, "film.mp4") == film.read_bytes()
 
@@ -319,8 +319,8 @@ def test_an_upload_says_that_there_is_no_connection_and_not_how_long_it_takes(
     expect(summary).not_to_contain_text("left")
     expect(summary).not_to_contain_text("per second")
     page.context.set_offline(False)
-    news(page, "The upload is finished. Files: 1")
-    expect(summary).to_contain_text("The upload is finished. Files: 1")
+    news(page, "Files uploaded: 1")
+    expect(summary).to_contain_text("Files uploaded: 1")
     assert len(stored(pod, "late.bin") or b"") == 1_000_000
 
 
@@ -367,7 +367,7 @@ def test_a_name_is_never_html(page: Page, pod: Pod, owner: Client) -> None:
     dialog = page.get_by_role("dialog", name="The name is taken")
     expect(dialog).to_contain_text(name)
     dialog.get_by_role("button", name="Keep both").click()
-    news(page, "The upload is finished. Files: 1")
+    news(page, "Files uploaded: 1")
     assert page.locator("[data-uploads] img").count() == 0
     assert "evil" not in page.title()
     assert stored(pod, segment.replace(".txt", "%20(2).txt")) == b"new"

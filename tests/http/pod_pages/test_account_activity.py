@@ -264,3 +264,10 @@ async def test_everyday_pages_speak_no_jargon(alice: Browser, page: str) -> None
     text = (await alice.get(f"{HOME}{page}")).text
     assert "</main>" in text
     assert re.search("webid|linked data|identity provider", text, re.IGNORECASE) is None
+
+
+async def test_a_page_that_does_not_exist_leads_home(alice: Browser, browser: Browser) -> None:
+    for each in (alice, browser):
+        page = await each.get(f"{HOME}nowhere")
+        assert page.status == 404
+        assert re.search(r'<a class="button" href="/">\s*Home</a>', page.text)

@@ -24,6 +24,7 @@ from podstead.web.files import content, documents, members
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.addresses import PREFIX, local_address, share_url, shown_name
 from podstead.web.pages.cookies import FlashMessage, Tone, add_flash_messages
+from podstead.web.pages.formats import day_text
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
@@ -124,7 +125,10 @@ class LinksSection:
             "today": day_of(now_ms),
             "usual_day": day_of(now_ms + min(max_days or USUAL_DAYS, USUAL_DAYS) * DAY_MS),
             "near_days": [
-                (day_of(now_ms + days * DAY_MS), now_ms + days * DAY_MS)
+                (
+                    day_of(now_ms + days * DAY_MS),
+                    day_text(now_ms + days * DAY_MS, "EEEE" if days < 7 else "EEEEMMMMd"),
+                )
                 for days in _near_days(now_ms)
                 if not max_days or days <= max_days
             ],
@@ -251,7 +255,7 @@ class ManageLinks:
 
 
 def _near_days(now_ms: int) -> Sequence[int]:
-    """In how many days tomorrow is, and the next Friday."""
+    """In how many days tomorrow is, and the next Friday; only one of them if they are the same."""
     weekday = (now_ms // DAY_MS + _WEEKDAY_OF_EPOCH) % 7
     return sorted({1, (_FRIDAY - weekday) % 7 or 7})
 

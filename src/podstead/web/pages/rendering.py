@@ -214,7 +214,7 @@ def _steps(status: int, target: ResourcePath | None, *, signed_in: bool) -> list
         steps.append(Step(addresses.files_url(above), _("Go up one folder")))
     if signed_in:
         steps.append(Step(f"{addresses.FILES}/", _("Back to your files")))
-    return steps
+    return steps or [Step("/", _("Home"))]
 
 
 _VARY: Final = browsers.VARY_BY_COOKIE + b", Accept-Language"
