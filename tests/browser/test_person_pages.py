@@ -106,6 +106,7 @@ def test_everything_about_the_person_is_found_and_ended(
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Your profile is saved.")).to_be_visible()
     page.goto(f"{provider.base_url}/.pages/activity")
+    page.locator("summary", has_text="Filter").click()
     page.get_by_label("What", exact=True).select_option("created")
     page.get_by_role("button", name="Filter").click()
     expect(page.get_by_role("link", name="details.ttl")).to_be_visible()
