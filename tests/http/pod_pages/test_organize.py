@@ -239,6 +239,7 @@ async def test_a_file_is_moved_to_a_folder_that_is_found_by_clicking(
     assert f'value="{ROOT}folder/inner/"' in page.text
     page = await alice.send(page, action, open=f"{ROOT}folder/inner/")
     assert "There are no folders in here." in page.text
+    assert "Go up one folder" in page.text
     page = await alice.send(page, action, go="yes")
     assert page.path == f"{FILES}{ROOT}folder/inner/"
     assert "a.txt was moved here." in page.text
