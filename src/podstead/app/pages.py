@@ -140,6 +140,11 @@ class PodPages:
         return self.site.guard.endpoint(page.get)
 
     @cached_property
+    def archives(self) -> archives.Archives:
+        """Makes archives of folders."""
+        return archives.Archives(self._services.resource_context)
+
+    @cached_property
     def previews(self) -> ContentPreviews:
         """What the pages show of stored content."""
         found = (each.previews for each in self._services.features)
@@ -208,7 +213,7 @@ class PodPages:
             RenamePage(site, organizer),
             actions.ActionsPage(site, resources, self.starred),
             DeletePage(site, organizer, self._kept_days),
-            ArchiveDownload(archives.Archives(services.resource_context)),
+            ArchiveDownload(self.archives),
         )
 
     def _sign_in_pages(self) -> tuple[object, ...]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import re
+import zipfile
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from PIL import Image
 
 from podstead.config import Settings
 from tests.features.links.sharing_links import (
@@ -26,6 +29,15 @@ from tests.support.pod_pages import csrf_token_of, sign_in_by_token
 DAY_S = 24 * 3600
 
 
+def _picture() -> bytes:
+    written = io.BytesIO()
+    Image.new("RGB", (400, 300), "teal").save(written, "PNG")
+    return written.getvalue()
+
+
+PICTURE = _picture()
+
+
 async def test_a_folder_is_listed_and_its_documents_are_shown(server: Server, owner: Owner) -> None:
     visitor = await visit(server, await owner.link())
     assert visitor.page.status == 200
@@ -37,6 +49,51 @@ async def test_a_folder_is_listed_and_its_documents_are_shown(server: Server, ow
     raw = await visitor.get("sub/b.txt?download=yes", "raw")
     assert (raw.status, raw.text) == (200, "two")
     assert raw.answer.header("content-disposition") == "attachment; filename*=UTF-8''b.txt"
+
+
+@pytest.mark.feature("previews")
+async def test_a_folder_of_pictures_has_thumbnails_and_leads_from_one_to_the_next(
+    server: Server, owner: Owner
+) -> None:
+    for name in ("1.png", "2.png", "3.png"):
+        assert (await server.alice.put(f"{FOLDER}trip/{name}", PICTURE, "image/png")).status == 201
+    visitor = await visit(server, await owner.link())
+    assert "alice shares this with you." in visitor.page.text
+    small = re.findall(r'<img src="([^"]+)"', (await visitor.get("trip/")).text)
+    assert len(small) == 3
+    for address in small:
+        thumbnail = await visitor.browser.get(address)
+        assert thumbnail.status == 200
+        assert thumbnail.answer.header("content-type") == "image/webp"
+    assert (await Browser(server.application).get(small[0])).status == 404
+    turned = {
+        name: dict(re.findall(r'rel="(prev|next)" href="([^"]+)"', page.text))
+        for name in ("1.png", "2.png", "3.png")
+        for page in [await visitor.get(f"trip/{name}")]
+    }
+    at = {name: visitor.at("view", f"trip/{name}") for name in turned}
+    assert turned == {
+        "1.png": {"next": at["2.png"]},
+        "2.png": {"prev": at["1.png"], "next": at["3.png"]},
+        "3.png": {"prev": at["2.png"]},
+    }
+
+
+async def test_everything_that_a_link_shows_can_be_downloaded_at_once(
+    server: Server, owner: Owner
+) -> None:
+    await server.alice.put(FOLDER + "closed.txt", "closed", "text/plain")
+    await server.put_acl(FOLDER + "closed.txt")
+    visitor = await visit(server, await owner.link())
+    assert visitor.at("zip") in visitor.page.text
+    with zipfile.ZipFile(io.BytesIO((await visitor.get("", "zip")).answer.body)) as archive:
+        files = {name: archive.read(name) for name in archive.namelist() if name[-1] != "/"}
+    assert files == {"photos/a.txt": b"one", "photos/sub/b.txt": b"two"}
+    assert (await visitor.get("a.txt", "zip")).status == 404
+    adding = await visit(server, await owner.link(kind="add"))
+    for action in ("zip", "thumbnail"):
+        assert (await adding.get("", action)).status == 404
+    assert "/zip/" not in adding.page.text
 
 
 async def test_a_document_is_shown_and_nothing_beside_it(server: Server, owner: Owner) -> None:

@@ -326,6 +326,7 @@ class LinksInWorker(WorkerFeature):
                 documents.DocumentContents(resources),
                 services.pages.previews,
                 content.RawContent(resources, services.responder),
+                services.pages.archives,
                 self._passwords,
             )
         )

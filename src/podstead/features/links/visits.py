@@ -7,18 +7,19 @@ response of this server lets a browser send a Referer.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from podstead.core import errors
 from podstead.core.conditional import Conditions
-from podstead.core.identifiers import ResourcePath, ancestors, is_container
+from podstead.core.identifiers import ResourcePath, ancestors, is_container, parent_container
 from podstead.core.media_types import TURTLE, essence
 from podstead.core.operation import InMemoryBody
 from podstead.features.links import sharing_links
 from podstead.idp.passwords import PasswordCheck, PasswordHasher, normalized_password
 from podstead.rdf.errors import MalformedRdf
+from podstead.resources.archives import Archives
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
@@ -27,7 +28,8 @@ from podstead.web.codes import WebCodes
 from podstead.web.files import documents
 from podstead.web.files.content import RawContent
 from podstead.web.files.editing import MAX_EDITED_BYTES, as_written, problem_at
-from podstead.web.files.members import MAX_SORTED, MemberLists, Sorting, kind_name
+from podstead.web.files.members import MAX_SORTED, Member, MemberLists, Sorting, kind_name
+from podstead.web.files.organize import send_archive
 from podstead.web.files.uploads import member, type_of
 from podstead.web.forms import FormPart, read_parts
 from podstead.web.limits import address_key
@@ -53,6 +55,7 @@ OPENINGS_PER_MINUTE: Final = 60
 """How often one address may open one link."""
 _PENDING: Final = "secret."
 """What the cookie begins with before there is a visit; the secret follows."""
+_ZIP, _THUMBNAIL = "zip", "thumbnail"
 _VIEW, _RAW, _OPEN, _ADD, _SAVE, _REPLACE = "view", "raw", "open", "add", "save", "replace"
 _GONE: Final = (errors.NotAuthenticated, errors.AccessDenied, errors.NotFound)
 
@@ -88,6 +91,18 @@ class LinkAddress:
         if self.rest and not (is_container(link.path) and link.covers(target)):
             raise errors.NotFound
         return target
+
+
+class _Row(NamedTuple):
+    """One of what a folder has; ``picture`` is the address of a thumbnail."""
+
+    name: str
+    url: str
+    kind: Kind
+    picture: str | None
+    is_folder: bool
+    size_bytes: int
+    changed_ms: int
 
 
 class LinkVisitors:
@@ -149,6 +164,7 @@ class LinkPages:
     contents: documents.DocumentContents
     previews: documents.ContentPreviews
     raw: RawContent
+    archives: Archives
     passwords: PasswordHasher
 
     @route(OPEN + "/{secret}", "GET")
@@ -177,6 +193,10 @@ class LinkPages:
                 return await self._shown(page, place, link, target)
             if place.action == _RAW and link.kind != sharing_links.ADD:
                 return await self.raw.send(page, target, leads_on=False)
+            if place.action == _THUMBNAIL and link.kind != sharing_links.ADD:
+                return await self.previews.thumbnail(page, target)
+            if place.action == _ZIP and link.kind != sharing_links.ADD and is_container(target):
+                return await send_archive(self.archives, page, page.operation("GET", target))
             raise errors.NotFound
         except errors.RequestRefused as error:
             return self._refused(page, error)
@@ -309,6 +329,8 @@ class LinkPages:
             "name": shown_name(target),
             "crumbs": _crumbs(place, link, target),
             "place": place,
+            "owner": shown_name(ResourcePath(link.owner)),
+            "owner_web_id": f"{self.site.base_url}{link.owner}#me",
             "ends_ms": None if link.ends_s is None else link.ends_s * 1000,
             "may_add": is_container(target)
             and link.kind in (sharing_links.ADD, sharing_links.EDIT),
@@ -347,6 +369,9 @@ class LinkPages:
             view="edit" if is_editing else documents.PREVIEW,
             may_edit=may_edit,
             may_edit_text=may_edit and kind.is_text,
+            beside=await self._beside(page, place, link, target)
+            if kind is Kind.IMAGE and target != link.path
+            else (None, None),
             preview=shown and shown.template,
             **({} if shown is None else shown.values),
         )
@@ -365,20 +390,48 @@ class LinkPages:
         start = page.query_text("from")
         first = min(int(start), MAX_SORTED) if start.isdecimal() and len(start) < 7 else 0
         every = members.sorted(Sorting()) if members.is_complete else members.all
-        rows = [
-            (
-                each.name,
-                place.url(_VIEW, each.path.removeprefix(link.path)),
-                Kind.FOLDER
-                if each.is_container
-                else kind_of(essence(each.metadata.content_type), each.name),
-                each.metadata,
-                last_modified_ms(each.metadata),
-            )
-            for each in every[first : first + ROWS]
-        ]
+        rows = [self._row(place, link, each) for each in every[first : first + ROWS]]
+        pictures = sum(each.picture is not None for each in rows)
         more = f"?from={first + ROWS}" if first + ROWS < len(every) else None
-        return {"rows": rows, "more": more}
+        return {
+            "rows": rows,
+            "more": more,
+            "in_tiles": pictures > sum(not each.is_folder for each in rows) / 2,
+        }
+
+    def _row(self, place: LinkAddress, link: sharing_links.OpenLink, member: Member) -> _Row:
+        metadata, rest = member.metadata, member.path.removeprefix(link.path)
+        picture = None if member.is_container else self.previews.picture(metadata)
+        return _Row(
+            member.name,
+            place.url(_VIEW, rest),
+            _kind_of(member),
+            None if picture is None else f"{place.url(_THUMBNAIL, rest)}?v={metadata.version}",
+            member.is_container,
+            metadata.size_bytes,
+            last_modified_ms(metadata),
+        )
+
+    async def _beside(
+        self,
+        page: PageRequest,
+        place: LinkAddress,
+        link: sharing_links.OpenLink,
+        target: ResourcePath,
+    ) -> Sequence[str | None]:
+        """The addresses of the pictures before and after one in its folder. Raises
+        ServerTrouble."""
+        try:
+            members, _request = await self.lists.read(page, parent_container(target) or target)
+        except _GONE:  # the folder can have rules of its own
+            return (None, None)
+        every = members.sorted(Sorting()) if members.is_complete else members.all
+        paths = [each.path for each in every if _kind_of(each) is Kind.IMAGE]
+        if target not in paths:
+            return (None, None)
+        at = paths.index(target)
+        beside = paths[at - 1] if at else None, paths[at + 1] if at + 1 < len(paths) else None
+        return [each and place.url(_VIEW, each.removeprefix(link.path)) for each in beside]
 
     # Changing
 
@@ -503,6 +556,12 @@ def _crumbs(
         for each in above
         if is_container(link.path)
     ]
+
+
+def _kind_of(member: Member) -> Kind:
+    if member.is_container:
+        return Kind.FOLDER
+    return kind_of(essence(member.metadata.content_type), member.name)
 
 
 def _facts(stored: Metadata | None, kind: Kind) -> Mapping[str, object]:

@@ -95,7 +95,9 @@ class PreviewsInWorker(WorkerFeature):
     @cached_property
     def previews(self) -> "Previews":  # type: ignore[override]  # as pages
         services = self._services
-        return Previews(services.resources, self._renderer, self._dates, services.base_url)
+        return Previews(
+            services.resources, self._renderer, self._dates, self._thumbnails, services.base_url
+        )
 
     @cached_property
     def _files(self) -> ThumbnailFiles:
@@ -103,10 +105,14 @@ class PreviewsInWorker(WorkerFeature):
         return ThumbnailFiles(folder, clock=self._services.clock)
 
     @cached_property
-    def pages(self) -> tuple[object, ...]:  # type: ignore[override]
+    def _thumbnails(self) -> "Thumbnails":
         services = self._services
         profiles = Profiles(services.resources, services.parse, services.base_url)
-        return (Thumbnails(services.resources, self._renderer, self._files, profiles),)
+        return Thumbnails(services.resources, self._renderer, self._files, profiles)
+
+    @cached_property
+    def pages(self) -> tuple[object, ...]:  # type: ignore[override]
+        return (self._thumbnails,)
 
 
 class Previews(documents.ContentPreviews):
@@ -117,9 +123,11 @@ class Previews(documents.ContentPreviews):
         resources: ResourceService,
         renderer: RenderingProcesses,
         dates: PictureDates,
+        thumbnails: "Thumbnails",
         base_url: str,
     ) -> None:
         self._dates = dates
+        self._thumbnails = thumbnails
         self._contents = documents.DocumentContents(resources)
         self._renderer = renderer
         self._base_url = base_url
@@ -133,6 +141,9 @@ class Previews(documents.ContentPreviews):
 
     def picture(self, metadata: Metadata) -> str | None:
         return thumbnail_url(metadata) if has_thumbnail(metadata) else None
+
+    async def thumbnail(self, page: PageRequest, target: ResourcePath) -> Response:
+        return await self._thumbnails.send(page, target)
 
     async def taken(self, pictures: Sequence[Metadata]) -> Mapping[ResourcePath, int]:
         return await self._dates.taken(pictures)
@@ -310,7 +321,10 @@ class Thumbnails:
 
     @route(THUMBNAIL + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
-        target = page.target
+        return await self.send(page, page.target)
+
+    async def send(self, page: PageRequest, target: ResourcePath) -> Response:
+        """The thumbnail of a picture; raises as :meth:`get`."""
         made = await self._small(page, await self._picture(page, target), "thumbnail")
         headers: list[HeaderField] = [_KEPT, _POLICY]
         return content_response(

@@ -135,6 +135,11 @@ class ContentPreviews:
         """The address of a small picture of a document, for lists."""
         return None
 
+    async def thumbnail(self, page: PageRequest, target: identifiers.ResourcePath) -> Response:
+        """A small picture of a document that has one by :meth:`picture`, for who asks. Raises
+        NotAuthenticated, AccessDenied, NotFound, Overloaded, ServerTrouble."""
+        raise errors.NotFound
+
     async def taken(self, pictures: Sequence[Metadata]) -> Mapping[identifiers.ResourcePath, int]:
         """When the pictures were taken, as their cameras say, in Unix milliseconds; those of which
         that is known."""

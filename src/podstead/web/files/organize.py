@@ -3,7 +3,7 @@ folders, and what becomes of them. The resources that such a page is about are s
 container.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from podstead.core import errors, header_fields, identifiers
 from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks, LinkingDocument
+from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.web.browsers import VARY_BY_COOKIE, json_response
 from podstead.web.codes import WebCodes
@@ -409,19 +410,29 @@ class ArchiveDownload:
         selection = await read_selection(page)
         request = page.operation("GET", selection.place)
         only = {item.path for item in selection.items} if selection.names else ()
-        archive = await self.archives.open(request, only=only, requester=page.requester)
-        name = archive.name.encode("ascii", "replace").decode().replace("?", "_")
-        disposition = (
-            f"attachment; filename=\"{name}\"; filename*=UTF-8''{quote(archive.name, safe='')}"
-        )
-        return content_response(
-            archive.chunks,
-            "application/zip",
-            method=page.request.method,
-            headers=[
-                (b"content-disposition", disposition.encode("ascii")),
-                (b"content-security-policy", b"sandbox; default-src 'none'"),
-                NO_STORE,
-            ],
-            vary=VARY_BY_COOKIE,
-        )
+        return await send_archive(self.archives, page, request, only)
+
+
+async def send_archive(
+    archives: Archives,
+    page: PageRequest,
+    request: ResourceRequest,
+    only: Collection[identifiers.ResourcePath] = (),
+) -> Response:
+    """The archive of a container, or of some of its members; raises as :meth:`Archives.open`."""
+    archive = await archives.open(request, only=only, requester=page.requester)
+    name = archive.name.encode("ascii", "replace").decode().replace("?", "_")
+    disposition = (
+        f"attachment; filename=\"{name}\"; filename*=UTF-8''{quote(archive.name, safe='')}"
+    )
+    return content_response(
+        archive.chunks,
+        "application/zip",
+        method=page.request.method,
+        headers=[
+            (b"content-disposition", disposition.encode("ascii")),
+            (b"content-security-policy", b"sandbox; default-src 'none'"),
+            NO_STORE,
+        ],
+        vary=VARY_BY_COOKIE,
+    )
