@@ -34,6 +34,7 @@ from podstead.web.pages.site import Site
 from podstead.web.routes import Endpoint, Route, plain_routes
 from podstead.web.sharing.groups import GroupsPage
 from podstead.web.sharing.people_field import PeopleField
+from podstead.web.sharing.pod_front import PodFront
 from podstead.web.sharing.reminders import Reminders, RuleReminders
 from podstead.web.sharing.requests import AskPage, RequestsPage, WhyPage
 from podstead.web.sharing.share_page import SectionNames, SharePage, SharingSection
@@ -202,6 +203,7 @@ class PodPages:
                     site, lists, reach, authors, notes, page_cache, previews, self.starred
                 ),
                 documents,
+                PodFront(site, self._profiles, self._shared_lists),
             ),
             editing.Saving(site, resources, documents, contents),
             editing.Creation(site, resources),
@@ -255,6 +257,11 @@ class PodPages:
             services.stored_answers,
             RequestNotifier(services.notifier, notices),
         )
+
+    @cached_property
+    def _profiles(self) -> Profiles:
+        services = self._services
+        return Profiles(services.resources, services.parse, services.base_url)
 
     @cached_property
     def _shared_lists(self) -> SharedLists:
@@ -354,7 +361,7 @@ class PodPages:
             StoragePage(site, self._usage),
             ProfilePage(
                 site,
-                Profiles(services.resources, services.parse, services.base_url),
+                self._profiles,
                 self.previews,
             ),
             SecurityPage(

@@ -163,13 +163,33 @@ async def test_the_list_says_that_everyone_sees_what_is_in_it(
     assert said not in (await browser.get("/.pages/files/alice/public/")).text
 
 
+async def test_a_friend_sees_whose_pod_it_is_and_what_is_shared_there(server: Server) -> None:
+    await server.alice.put("/alice/trip/a.txt", "x", "text/plain")
+    await server.alice.put("/alice/closed/b.txt", "x", "text/plain")
+    bob = await sign_in_by_token(server, server.bob)
+    page = await bob.get("/.pages/files/alice/")
+    assert "alice shares nothing with you yet." in page.text
+    assert 'href="/.pages/ask/alice/"' in page.text
+    await server.put_acl("/alice/trip/", (f"acl:agent <{server.bob_web_id}>", "Read"))
+    page = await bob.get("/.pages/files/alice/")
+    assert 'href="/.pages/files/alice/trip/"' in page.text
+    assert "closed" not in page.text
+    await server.put_acl("/alice/")
+    for browser in (bob, Browser(server.application)):
+        assert "alice shares" not in (await browser.get("/.pages/files/alice/")).text
+
+
 @pytest.mark.feature("previews")
 async def test_a_visitor_of_a_pod_sees_the_profile_and_not_the_list(
     server: Server, browser: Browser
 ) -> None:
     await server.alice.put("/alice/a-secret.txt", "x", "text/plain")
-    page = await browser.get("/.pages/files/alice/")
-    assert page.status == 200
+    front = await browser.get("/.pages/files/alice/")
+    assert front.status == 200
+    assert "Sign in to see what alice shares with you." in front.text
+    for hidden in ("a-secret", "/alice/private/", "#me&gt;", "WebID"):
+        assert hidden not in front.text, hidden
+    page = await browser.get("/.pages/files/alice/?view=preview")
     assert "This is the public profile of the pod." in page.text
     assert "<h1" in page.text
     assert "/alice/#me" in page.text

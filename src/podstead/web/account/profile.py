@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from podstead.core.errors import BadRequest, NotFound
+from podstead.core.errors import AccessDenied, BadRequest, NotAuthenticated, NotFound
 from podstead.core.header_fields import Preferences, Return
 from podstead.core.identifiers import ResourcePath, acl_of, parse_path, storage_root
 from podstead.core.media_types import N3, TURTLE
@@ -151,14 +151,21 @@ class Profiles:
         ``None`` if it is not in that pod, which nobody else can fill. Raises RequestRefused,
         ServerTrouble."""
         places = self.places(web_id)
-        public = await self._graph(page, places.document)
-        named = identity_statements.read_details(public, web_id).picture
-        further = self.base_url + places.private_document
-        if not named and identity_statements.names_further_document(public, web_id, further):
-            private = await self._graph(page, places.private_document)
-            named = identity_statements.read_details(private, web_id).picture
-        path = self.path_of(named)
+        path = self.path_of((await self.details(page, web_id)).picture)
         return path if path is not None and path.startswith(places.storage) else None
+
+    async def details(self, page: PageRequest, web_id: str) -> identity_statements.ProfileDetails:
+        """The details of a person whose pod is here, as far as the person who asks may read them.
+        Raises RequestRefused if that is nothing at all, ServerTrouble."""
+        places = self.places(web_id)
+        public = await self._graph(page, places.document)
+        details = identity_statements.read_details(public, web_id)
+        further = self.base_url + places.private_document
+        if identity_statements.names_further_document(public, web_id, further):
+            with suppress(AccessDenied, NotAuthenticated):
+                private = await self._graph(page, places.private_document)
+                details = identity_statements.read_details(private, web_id).or_else(details)
+        return details
 
     async def read(self, page: PageRequest, places: ProfilePlaces) -> Profile:
         """The profile. Raises RequestRefused, ServerTrouble."""

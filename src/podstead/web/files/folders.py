@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podstead.core.caches import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
-from podstead.core.identifiers import ROOT, ResourcePath, description_of, is_container
+from podstead.core.identifiers import ROOT, ResourcePath, description_of, is_container, storage_root
 from podstead.core.media_types import essence
 from podstead.resources import activity, entity_tags, outcome
 from podstead.storage.records import ResourceKind
@@ -27,6 +27,7 @@ from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
+from podstead.web.sharing.pod_front import PodFront
 
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _OVERHEAD_BYTES: Final = 2048
@@ -342,6 +343,7 @@ class FilesPage:
 
     containers: ContainerPage
     documents: DocumentPage
+    pod_front: PodFront
 
     async def _home(self, page: PageRequest) -> Response:
         """Leads to the person's pod. Raises NotAuthenticated, NotFound."""
@@ -359,6 +361,8 @@ class FilesPage:
                 return await self.containers.get(page, target)
             except (NotAuthenticated, AccessDenied):
                 # Somebody who may not know what is in the pod may still read its profile.
+                if storage_root(target) == target and not page.query_text("view"):
+                    return await self.pod_front.get(page, target)
                 return await self.documents.get(page, description_of(target))
         return await self.documents.get(page, target)
 

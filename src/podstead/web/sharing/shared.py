@@ -128,7 +128,7 @@ class SharedPage:
             answers=[views.shown_answer(each, names) for each in answers],
             is_complete=is_complete,
             only_of=None if storage is None else addresses.shown_name(storage),
-            shared=[_shared(each) for each in found.resources],
+            shared=[shown_shared(each) for each in found.resources],
             more_of=[
                 (addresses.shown_name(each), _address({"from": each})) for each in found.more_of
             ],
@@ -235,7 +235,8 @@ def _last(change: PastChange) -> LastChange:
     )
 
 
-def _shared(shared: SharedResource) -> ShownShared:
+def shown_shared(shared: SharedResource) -> ShownShared:
+    """A resource that others share with the person, as pages show it."""
     path = shared.resource
     role = views.shown_role(shared.modes)
     if shared.here != shared.inside and is_container(path) and shared.modes:
