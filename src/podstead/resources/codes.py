@@ -13,9 +13,8 @@ class ResourceCodes(ErrorCode):
     NOBODY_FOUND = (
         "Nobody was found by this name or address",
         (
-            "Nobody was found. Type the name of somebody on this server, an e-mail address that "
-            "their public profile names, the name of a group, or an address such as "
-            "https://name.example/profile#me."
+            "Nobody was found. Type the name of somebody on this server or of a group, an e-mail "
+            "address that their public profile names, or the address of their profile."
         ),
     )
     NO_ADDRESS_OF_PERSON = (

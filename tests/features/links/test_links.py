@@ -79,6 +79,20 @@ async def test_a_folder_of_pictures_has_thumbnails_and_leads_from_one_to_the_nex
     }
 
 
+async def test_who_is_not_found_by_an_e_mail_address_can_get_a_link(owner: Owner) -> None:
+    share = SHARE + FOLDER
+    form = await owner.browser.get(share)
+    somebody = await owner.browser.send(form, share, who="lena", step="share")
+    assert "Copy one here" not in somebody.text
+    nobody = await owner.browser.send(form, share, who="lena@example.net", step="share")
+    assert nobody.status == 400
+    assert "Nobody was found." in nobody.text
+    assert "profile#me" not in nobody.text
+    assert "Copy one here, and send it to lena@example.net." in nobody.text
+    await owner.browser.send(nobody, MANAGE + FOLDER, change="create")
+    assert "lena@example.net" in (await owner.browser.get(share)).text
+
+
 async def test_everything_that_a_link_shows_can_be_downloaded_at_once(
     server: Server, owner: Owner
 ) -> None:

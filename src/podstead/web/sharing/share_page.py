@@ -53,7 +53,7 @@ class SharingSection(Protocol):
 
     line_template: str
     """What stands below the field for sharing, such as a button that shares in another way; empty
-    for nothing."""
+    for nothing. It gets as ``for_whom`` an e-mail address of which nobody was found."""
 
     list_template: str
     """The part of it that lists the agents, for the page about everything that is shared."""
@@ -230,6 +230,7 @@ class SharePage:
         named += [*(each.grantee for each in known), *meant]
         names = await self.names.of(page.identity, named)
         shown = [(each, await each.values(page, state)) for each in self.sections]
+        filled = _filled(sent)
         return self.site.page(
             page,
             "sharing/share.html",
@@ -270,7 +271,8 @@ class SharePage:
             choices=[(each, names.grantee(each)) for each in meant],
             max_message=offers.MAX_MESSAGE_CHARS,
             error=None if error is None else refusal_text(error),
-            filled=_filled(sent),
+            filled=filled,
+            not_found=str(filled["who"]).strip() if isinstance(error, people.NobodyFound) else "",
         )
 
     async def _preview(
