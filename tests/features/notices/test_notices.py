@@ -241,6 +241,21 @@ async def test_notices_are_marked_one_by_one_and_all_together(
     assert (await Browser(alice.application).get(NOTICES)).path == "/.pages/sign-in"
 
 
+async def test_what_a_notice_is_about_is_read_by_opening_it(
+    server: Server, services: Services, alice: Browser, bob: Browser
+) -> None:
+    await server.put_acl(PHOTO, (f"acl:agent <{server.bob_web_id}>", "Read"))
+    about = f"/.pages/files{PHOTO}"
+    await services.notifier.tell(BOB, PersonNotice(SHARED, about, "sea.txt", ALICE))
+    await services.notifier.tell(BOB, PersonNotice(SHARED, f"{about}.old", "old", ALICE))
+    await services.notifier.tell(BOB, PersonNotice(NEW_BROWSER, about, "Firefox"))
+    await services.notifier.tell(ALICE, shared())
+    assert badge(await bob.get("/.pages/files/bob/")) == 3
+    assert badge(await bob.get(about)) == 2
+    assert badge(await bob.get("/.pages/files/bob/")) == 2
+    assert badge(await alice.get(about)) == 1
+
+
 async def test_the_same_again_is_one_notice_and_nobody_else_is_told(
     services: Services, alice: Browser, bob: Browser
 ) -> None:

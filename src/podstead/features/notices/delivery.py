@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -203,8 +204,15 @@ class NoticeBoxes(notifier.Notifier):
 
         await self.records.transact(compute)
 
-    async def unread(self, person: Person) -> int:
-        return len((await self.box(person)).unread)
+    async def unread(self, person: Person, *, opened: str) -> int:
+        unread = (await self.box(person)).unread
+        there = {each.notice_id for each in unread if each.by and each.address == opened}
+        if there:
+            try:
+                await self.change(person, partial(notices_box.with_read, notice_ids=there))
+            except ServerTrouble:  # such as a full disk, which keeps nobody from reading
+                return len(unread)
+        return len(unread) - len(there)
 
     async def newest_unread(
         self, person: Person, *, limit: int

@@ -38,7 +38,8 @@ provider's own pages in windows that they hold on to."""
 _SECRET_BYTES: Final = 32
 
 Handler = Callable[[PageRequest], Awaitable[Response]]
-WaitingFor = Callable[[Person], Awaitable[Waiting]]
+WaitingFor = Callable[[Person, str], Awaitable[Waiting]]
+"""Gets the person, and the path of the page that is asked for."""
 
 
 class Rule(Enum):
@@ -167,7 +168,7 @@ class PageGuard:
             # Scripts, pictures and streams of pages need not know.
             is_shown = request.method == "GET" and prefers_html(accept)
             if is_shown and not request.path.startswith(CONSOLE):
-                page.waiting = await self._waiting(person)
+                page.waiting = await self._waiting(person, request.path)
         return page
 
     def _texts(self, request: Request) -> Texts:

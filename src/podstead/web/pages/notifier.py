@@ -131,8 +131,14 @@ class Notifier:
         """Tell a person something, by WebID. Only the owners of pods here whose WebID is in their
         pod are told. Never raises: the event has already happened."""
 
-    async def unread(self, person: Person) -> int:  # noqa: ARG002
-        """How many notices the person has not read. Every page asks. Raises ServerTrouble."""
+    async def unread(
+        self,
+        person: Person,  # noqa: ARG002
+        *,
+        opened: str,  # noqa: ARG002
+    ) -> int:
+        """How many notices the person has not read. Every page asks, with its path as ``opened``:
+        what others did there is read by that. Raises ServerTrouble."""
         return 0
 
     async def newest_unread(

@@ -242,10 +242,11 @@ class RequestsPage:
             reminders=views.shown_reminders(await self.reminders.on(page), self.names),
         )
 
-    async def count(self, person: Person) -> Waiting:
-        """What waits for a person. Raises ServerTrouble."""
+    async def count(self, person: Person, opened: str) -> Waiting:
+        """What waits for a person who opens the page at a path. Raises ServerTrouble."""
         pending = [len(await self.requests_waiting.of(person.identity, pod)) for pod in person.pods]
-        reminders, unread = await self.reminders.count(person), await self.notifier.unread(person)
+        reminders = await self.reminders.count(person)
+        unread = await self.notifier.unread(person, opened=opened)
         return Waiting(sum(pending), reminders, unread)
 
     async def waiting(
