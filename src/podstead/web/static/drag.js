@@ -1,11 +1,14 @@
 // Rows that are dragged onto a folder of the list, or of the way to it, are moved there.
 
 import { list } from "./files.js";
+import { addStyles } from "./pods.js";
 import { menu, pathOf, refreshTo, rowOf, say } from "./rows.js";
 
 const FILES = "/.pages/files";
 const SLOP = 6;
 const EDGE = 48;
+
+void addStyles("more.css");
 
 /** @type {{ row: HTMLElement, x: number, y: number, id: number } | null} */
 let pressedRow = null;
