@@ -7,6 +7,8 @@ const said = /** @type {HTMLElement} */ (document.getElementById("said"));
 const members = /** @type {HTMLElement} */ (document.getElementById("members"));
 /** The row that the menu is about. @type {HTMLElement | null} */
 let current = null;
+/** Whether a finger is on a row. */
+let isTouched = false;
 
 /** @param {Element} row */
 export const pathOf = (row) =>
@@ -88,6 +90,7 @@ function openMenu(row, at) {
   else button.focus();
   button.setAttribute("aria-expanded", "true");
   menu.setAttribute("aria-label", button.getAttribute("aria-label") ?? "");
+  menu.popover = isTouched ? "manual" : "auto"; // which a finger that leaves beside it would close
   menu.showPopover();
   const { bottom, right, top } = button.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = menu;
@@ -114,7 +117,10 @@ function pressedInMenu(event) {
   else if (key === "End") goal = all[all.length - 1];
   else if (key === " ") all[at]?.click();
   else if (key === "Tab") menu.hidePopover();
-  else if (key.length === 1 && !event.ctrlKey && !event.metaKey) {
+  else if (key === "Escape" && menu.popover === "manual") {
+    menu.hidePopover();
+    focusOn(current);
+  } else if (key.length === 1 && !event.ctrlKey && !event.metaKey) {
     const rest = [...all.slice(at + 1), ...all.slice(0, at + 1)];
     goal = rest.find((each) => each.textContent?.trim().toLowerCase().startsWith(key.toLowerCase()));
   } else return;
@@ -173,10 +179,17 @@ function startMenu() {
 function startLongPress() {
   let timer = 0;
   let [x, y] = [0, 0];
-  let isTouched = false;
   let wasLong = false;
   const stop = () => clearTimeout(timer);
-  document.addEventListener("pointerdown", () => (wasLong = false), { capture: true });
+  document.addEventListener(
+    "pointerdown",
+    (event) => {
+      wasLong = false;
+      const isBeside = event.target instanceof Node && !menu.contains(event.target);
+      if (isBeside && menu.popover === "manual" && menu.matches(":popover-open")) menu.hidePopover();
+    },
+    { capture: true },
+  );
   members.addEventListener("pointerdown", (event) => {
     const row = rowOf(event.target);
     if (event.pointerType !== "touch" || !row) return;
@@ -191,13 +204,9 @@ function startLongPress() {
     if (isTouched && event.newState === "open") wasLong = true;
   });
   for (const type of ["pointerup", "pointercancel"]) {
-    members.addEventListener(type, (event) => {
+    members.addEventListener(type, () => {
       stop();
       isTouched = false;
-      if (!wasLong) return;
-      // Browsers close what is open when a finger leaves beside it, so it is opened again.
-      const place = /** @type {PointerEvent} */ (event);
-      requestAnimationFrame(() => menu.matches(":popover-open") || (current && openMenu(current, place)));
     });
   }
   // What lies under the finger by now, which may be the menu, is not what was meant.
