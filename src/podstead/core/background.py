@@ -6,6 +6,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
+from podstead.core.errors import ServerTrouble
+
 AGAIN_S: Final = 60.0
 """How long the pause after an error is, unless something else is said."""
 
@@ -76,7 +78,11 @@ class Background:
             self._woken.clear()
             try:
                 await self._step()
+            except ServerTrouble as trouble:  # such as a database that is away for a while
+                self._logger.warning("%s; it is tried again: %s", self._failed, trouble)
             except Exception:
                 self._logger.exception("%s; it is tried again", self._failed)
-                await asyncio.sleep(self._again_s)
-                self.wake()
+            else:
+                continue
+            await asyncio.sleep(self._again_s)
+            self.wake()
