@@ -6,8 +6,6 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
-from podstead.core.errors import ServerTrouble
-
 AGAIN_S: Final = 60.0
 """How long the pause after an error is, unless something else is said."""
 
@@ -78,11 +76,7 @@ class Background:
             self._woken.clear()
             try:
                 await self._step()
-            except ServerTrouble as trouble:  # such as a database that is away for a while
-                self._logger.warning("%s; it is tried again: %s", self._failed, trouble)
             except Exception:
                 self._logger.exception("%s; it is tried again", self._failed)
-            else:
-                continue
-            await asyncio.sleep(self._again_s)
-            self.wake()
+                await asyncio.sleep(self._again_s)
+                self.wake()
