@@ -5,6 +5,7 @@ That clock is common to all nodes. It dates what is stored, so that dates of two
 compared. Sessions, tokens and proofs expire by the clock of each node.
 """
 
+import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -49,7 +50,10 @@ class SharedClock:
     def __init__(self, pool: AsyncConnectionPool) -> None:
         self._pool = pool
         self._comparing = Background(
-            self._compare, logger, "The clocks could not be compared", every_s=_COMPARED_EVERY_S
+            self._compare_again,
+            logger,
+            "The clocks could not be compared",
+            every_s=_COMPARED_EVERY_S,
         )
         self.ahead_ms = 0
 
@@ -60,6 +64,10 @@ class SharedClock:
 
     async def close(self) -> None:
         await self._comparing.stop()
+
+    async def _compare_again(self) -> None:
+        with contextlib.suppress(psycopg.Error, OSError):  # until the next time
+            await self._compare()
 
     async def _compare(self) -> None:
         async with self._pool.connection() as connection:
